@@ -18,6 +18,7 @@ from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSna
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
+from secateur.partitioning.types import NamedType
 from secateur.planner.explain.explain import explain
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, PlannedSelect
@@ -68,6 +69,7 @@ class Tables:
     owners: dict[str, Ownership] = field(default_factory=dict)
     version: int = 1
     statistics_snapshot: StatisticsSnapshot = NO_STATISTICS
+    types: Mapping[str, NamedType] = field(default_factory=dict)
 
     @property
     def topology(self) -> Topology:

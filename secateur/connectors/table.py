@@ -20,7 +20,7 @@ from secateur.partitioning.pruning.select_partitions import combination_limit, s
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.coerce import coerce
-from secateur.partitioning.types.column_type import NESTED
+from secateur.partitioning.types.column_type import NESTED, TEXTUAL
 from secateur.protocol.job_placement import SourceScan
 
 _KEYS_MAX: Final = 100_000
@@ -195,7 +195,7 @@ def _lookup(table: TableDef, keys: Sequence[Mapping[str, Binding]], params: Para
     """
     named = {table.column(column).name: column for key in keys[:1] for column in key}
     for column, written in named.items():
-        if table.column(column).type.kind in NESTED:
+        if table.column(column).type.kind in NESTED | TEXTUAL:
             raise DagError(
                 f"table_source({table.name!r}): rows cannot be looked up by {written}, which is"
                 f' {table.column(column).type}: give a condition of SQL, such as where="{written} = ?" with params'

@@ -5,9 +5,10 @@ JSON has numbers, text, booleans, null, arrays and objects. Every type of SQL ha
 - BOOLEAN is a boolean; integers up to 64 bits are numbers without a fraction, so a reader has to keep 64 bits.
 - HUGEINT, UHUGEINT and DECIMAL are text with all digits: ``"12.50"``.
 - FLOAT and DOUBLE are numbers, except for ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
-- DATE, TIME and TIMESTAMP are text of ISO 8601, ``"2024-01-31T12:00:00.000001"``; TIMESTAMP WITH TIME ZONE ends with
+- DATE, TIME and TIMESTAMPs are text of ISO 8601, ``"2024-01-31T12:00:00.000001"``; TIMESTAMP_NS has nine digits behind
+  the seconds where the server writes it; TIMESTAMP WITH TIME ZONE ends with
   ``Z``; INTERVAL is a duration with months of 30 days, ``"P1DT2H"`` being ``"P1DT7200S"``.
-- UUID is text; BLOB is text in base 64.
+- UUID is text; JSON is text, as it is stored; BLOB is text in base 64.
 - Lists are arrays, STRUCTs objects, rows without names arrays, and MAPs arrays of ``[key, value]``.
 
 A parameter of a type that JSON lacks is an object ``{"type": "DECIMAL", "value": "12.50"}`` with the same encoding, but

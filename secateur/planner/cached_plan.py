@@ -37,6 +37,7 @@ def with_values(
                 planned.filters,
                 planned.estimated_rows,
                 planned.type_uses,
+                planned.textual,
             )
         case _:
             given: Statement = planned.with_queries(lambda query: replace(query, params=_bound_values(query, values)))

@@ -9,15 +9,20 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from secateur.errors import Error, LimitExceededError
+from msgspec import structs
+
+from secateur.errors import Error, LimitExceededError, NotSupportedError
 from secateur.planner.binding.catalog_view import CatalogView, PlanningCatalog
 from secateur.planner.cached_plan import Params, arrange, is_estimated, typed_parameters, with_values
 from secateur.planner.cost_model import CostModel
+from secateur.planner.dml.composed import Composer
+from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.dml.literal_insert import with_literal_rows
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.statement_planner import StatementPlanner
 from secateur.planner.text.hoisted_lists import HOISTED_CHARS_MIN, HoistedText, hoist_lists, readings_of
 from secateur.planner.text.literal_rows import LITERAL_ROWS_CHARS_MIN, take_literal_rows
+from secateur.planner.text.named_types import named_types_in
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import syntax_error
 from secateur.planner.text.tokens import Token, tokenize
@@ -159,7 +164,7 @@ class Planner:
     ) -> Statement:
         tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)), hidden)
         parameters.refuse_gaps(sql)
-        planned = StatementPlanner(catalog, self._cost_model).plan(sql, tokens, parameters, params)
+        planned = self._planned(sql, tokens, parameters, params, catalog)
         if not planned.is_cached:
             return planned
         values = arrange(parameters, params)
@@ -171,6 +176,40 @@ class Planner:
             while len(self._styles) > self._cached_max:
                 self._styles.popitem(last=False)
         return with_values(planned, values, parameters.lists, catalog.version)
+
+    def _planned(
+        self, sql: str, tokens: list[Token], parameters: Parameters, params: Params, catalog: PlanningCatalog
+    ) -> Statement:
+        """Plan a statement, in whose text the names of types are replaced by what they name."""
+        places = named_types_in(tokens, catalog.types)
+        planner = StatementPlanner(catalog, self._cost_model)
+        if not places:
+            return planner.plan(sql, tokens, parameters, params)
+        if parameters.lists:
+            raise NotSupportedError("lists are not taken out of a text with names of types")
+        composer = Composer(sql, parameters)
+        position = 0
+        for place in places:
+            composer.say(TextSpan(position, place.start))
+            if place.literal is None:
+                composer.say(str(place.named.type))
+            else:
+                composer.say("CAST(", TextSpan(*place.literal), f" AS {place.named.type})")
+            position = place.end
+        composed = composer.say(TextSpan(position, tokens[-1].end + 1)).finish()
+        planned: Statement = composed.plan(
+            lambda text, own_tokens, own: planner.plan(text, own_tokens, replace(parameters, spans=own.spans), params)
+        )
+        type_ids = tuple(place.named.type_id for place in places)
+        typed: Statement = planned.with_queries(lambda query: _with_types(query, type_ids))
+        return typed
+
+
+def _with_types(select: Any, type_ids: tuple[int, ...]) -> Any:
+    """A query that is not run with what names of types meant before."""
+    views = tuple(sorted({*select.plan.views, *type_ids}))
+    plan = structs.replace(select.plan, views=views, empty=None, plan_id="").named()
+    return replace(select, plan=plan)
 
 
 def _key(text: str | HoistedText, values: tuple[Any, ...] | None, catalog: PlanningCatalog) -> _CacheKey:

@@ -17,11 +17,12 @@ from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.schemes.range_changes import RangeChange
 from secateur.partitioning.tables.alteration import ColumnChange
 from secateur.partitioning.tables.table import IndexDef, TableDef
+from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.binding.parameter_types import NO_USES, TypeUses
 from secateur.planner.prune.scan_bounds import ScanBounds
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.pruning import Pruning
-from secateur.protocol.statements import Statement
+from secateur.protocol.statements import Statement, TextualParameters
 from secateur.protocol.steps import SubqueryUse
 from secateur.protocol.table_rights import TableRights, TokenRole
 
@@ -50,6 +51,7 @@ class PlannedSelect(Statement):
             there are none. EXPLAIN shows them.
         estimated_rows: For each scan how many rows are expected to pass its predicates; None without statistics.
         type_uses: The parameters on whose types it depends.
+        textual: As of :class:`~secateur.protocol.statements.SelectStatement`.
         plan_whole: For a plan with ``is_upsert_only``, plans the query for the row changes, once; None for any other.
     """
 
@@ -64,6 +66,7 @@ class PlannedSelect(Statement):
     filters: tuple[str, ...] = ()
     estimated_rows: tuple[int | None, ...] = ()
     type_uses: TypeUses = NO_USES
+    textual: TextualParameters = ()
     plan_whole: Callable[[], PlannedSelect] | None = field(default=None, compare=False)
 
     @property
@@ -229,6 +232,23 @@ class DropView(_Definition):
 
 
 @dataclass(frozen=True, slots=True)
+class CreateType(_Definition):
+    """A CREATE TYPE; ``named.type_id`` is 0: the catalog gives the id."""
+
+    named: NamedType
+    or_replace: bool
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropType(_Definition):
+    """A DROP TYPE."""
+
+    name: str
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ExplainStatement(Statement):
     """``EXPLAIN [ANALYZE] [(FORMAT JSON)] target``; ``offset`` is where the target begins in the text."""
 
@@ -292,6 +312,8 @@ Command: TypeAlias = (
     | DropTable
     | CreateView
     | DropView
+    | CreateType
+    | DropType
     | CreateIndex
     | DropIndex
     | CommentOn

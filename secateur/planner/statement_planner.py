@@ -10,6 +10,7 @@ from msgspec.structs import replace as with_fields
 
 from secateur.errors import NotSupportedError, ParameterError
 from secateur.partitioning.tables.identifier import folded
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.binding.dialect_check import check_dialect
 from secateur.planner.binding.functions import refuse_calls_of
@@ -22,13 +23,16 @@ from secateur.planner.ddl.create_external_table import read_create_external_tabl
 from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
 from secateur.planner.ddl.create_table_as import is_create_table_as, read_create_table_as
+from secateur.planner.ddl.create_type import read_create_type, read_drop_type
 from secateur.planner.dml.backup import read_backup, read_restore
 from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.copy import read_copy
 from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.dml.insert import InsertValues, read_insert
 from secateur.planner.dml.merge import read_merge
+from secateur.planner.dml.row_changes import places_of
 from secateur.planner.dml.searched_change import read_searched_change
+from secateur.planner.dml.textual_parameters import as_texts, check_literals, textual_parameters
 from secateur.planner.dml.with_clause import split_with
 from secateur.planner.explain.read_explain import read_explain
 from secateur.planner.query_planner import QueryPlanner
@@ -43,7 +47,7 @@ from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import Token
 from secateur.planner.views.create_view import read_create_view, read_drop_view
 from secateur.protocol.clocks import CLOCKS
-from secateur.protocol.statements import CopyFrom, CopyTo, Statement
+from secateur.protocol.statements import CopyFrom, CopyTo, Statement, TextualParameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,15 @@ class _Unread:
         """The statement with the time as a parameter, if it reads the clock: all queries of a change get the same."""
         reads_clock = not CLOCKS.keys().isdisjoint(folded(token.text) for token in self.tokens)
         return replace(self, parameters=self.parameters.with_clock()) if reads_clock else self
+
+    def textual(self, table: TableDef, assigned: Sequence[tuple[str, TextSpan | None]]) -> TextualParameters:
+        """The parameters that are texts to check, of values that are assigned to columns; literals are checked here.
+
+        Raises:
+            DataError: A literal is none of its column.
+        """
+        check_literals(self.sql, table, assigned)
+        return textual_parameters(table, assigned, self.parameters)
 
     def changes(self, values: tuple[Any, ...] | None) -> ChangePlanner:
         return self.queries.changes(self.sql, self.parameters, values)
@@ -150,7 +163,9 @@ def _query(unread: _Unread) -> Statement:
 def _insert(unread: _Unread) -> Statement:
     unread = unread.at_one_time()
     insert = read_insert(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes)
-    return unread.changes(unread.given_values).insert(insert)
+    textual = unread.textual(insert.target.table, insert.assigned)
+    planned = unread.changes(as_texts(unread.given_values, textual)).insert(insert)
+    return replace(planned, textual=textual) if isinstance(planned, InsertValues) else _textual(planned, textual)
 
 
 def _searched_change(unread: _Unread) -> Statement:
@@ -159,13 +174,22 @@ def _searched_change(unread: _Unread) -> Statement:
     if change.sources is not None:
         # The query has the sources in its middle, where more than sources would read strangely.
         check_dialect(unread.sql, unread.tokens)
-    return unread.changes(unread.values).searched(change)
+    textual = unread.textual(change.target.table, places_of(change.values))
+    return _textual(unread.changes(as_texts(unread.values, textual)).searched(change), textual)
 
 
 def _merge(unread: _Unread) -> Statement:
     unread = unread.at_one_time()
-    changes = unread.changes(unread.values)
-    return changes.merge(read_merge(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes))
+    merge = read_merge(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes)
+    textual = unread.textual(merge.target.table, merge.assigned)
+    return _textual(unread.changes(as_texts(unread.values, textual)).merge(merge), textual)
+
+
+def _textual(planned: Statement, textual: TextualParameters) -> Statement:
+    if not textual:
+        return planned
+    changed: Statement = planned.with_queries(lambda query: replace(query, textual=textual))
+    return changed
 
 
 def _copy(unread: _Unread) -> Statement:
@@ -272,10 +296,14 @@ _KINDS: Final = (
         is_of_dialect=True,
     ),
     _Kind(("CREATE",), _create_table_as, lambda unread: is_create_table_as(unread.cursor), takes_parameters=True),
-    _Kind(("CREATE",), lambda unread: read_create_table(unread.cursor)),
+    _Kind(
+        ("CREATE TYPE", "CREATE OR REPLACE TYPE"), lambda unread: read_create_type(unread.cursor), is_of_dialect=True
+    ),
+    _Kind(("CREATE",), lambda unread: read_create_table(unread.cursor, unread.catalog.types)),
     _Kind(("COMMENT",), lambda unread: read_comment_on(unread.cursor, unread.catalog.table), is_of_dialect=True),
-    _Kind(("ALTER",), lambda unread: read_alter_table(unread.cursor, unread.catalog.table)),
+    _Kind(("ALTER",), lambda unread: read_alter_table(unread.cursor, unread.catalog.table, unread.catalog.types)),
     _Kind(("DROP VIEW",), lambda unread: read_drop_view(unread.cursor), takes_parameters=True, is_of_dialect=True),
+    _Kind(("DROP TYPE",), lambda unread: read_drop_type(unread.cursor), is_of_dialect=True),
     _Kind(("DROP INDEX",), lambda unread: read_drop_index(unread.cursor), is_of_dialect=True),
     _Kind(("DROP",), lambda unread: read_drop_table(unread.cursor), is_of_dialect=True),
     _Kind(("BACKUP",), lambda unread: read_backup(unread.cursor, unread.catalog.table)),

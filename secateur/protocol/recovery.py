@@ -13,6 +13,7 @@ import msgspec
 
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.partitioning.types.named_type import NamedType
 from secateur.protocol.changes import SettleLoad, StreamBatch
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.pruning import Pruning
@@ -60,6 +61,7 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
         changing_for: The id of the request that changes it; None where it has none.
         views: Each an encoded view.
         external_tables: The external tables.
+        types: The named types.
         pruning: The setting of sessions that have not set their own.
         last_member: The newest number of a member.
         done: The ids of the last requests that have changed the tables or views.
@@ -78,6 +80,7 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
     changing_for: str | None = None
     views: tuple[bytes, ...] = ()
     external_tables: tuple[ExternalTable, ...] = ()
+    types: tuple[NamedType, ...] = ()
     pruning: Pruning = Pruning.ON
     last_member: int = 0
     done: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import Column, TableDef
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.copy_file import CopyFile
 from secateur.protocol.pruning import Pruning
@@ -174,6 +174,10 @@ class _OfSession(_Prepared, frozen=True):
         """It has no table."""
 
 
+TextualParameters: TypeAlias = tuple[tuple[int, Column], ...]
+"""The indexes of parameters that a client gives as values of a column of texts that are checked, and the columns."""
+
+
 class SelectStatement(_Prepared, frozen=True, dict=True):
     """A planned SELECT: what a client needs to route it.
 
@@ -194,6 +198,7 @@ class SelectStatement(_Prepared, frozen=True, dict=True):
         reads_clock: Whether the last value is the time at which the statement starts.
         merge: How a client merges the rows of owners that it has asked itself; None where a member has to combine them.
         typed: The indexes of the parameters on whose types its plan depends.
+        textual: The parameters that become values of a column, such as texts of JSON, before they are sent.
     """
 
     role = TokenRole.READ
@@ -213,6 +218,7 @@ class SelectStatement(_Prepared, frozen=True, dict=True):
     reads_clock: bool = False
     merge: RowMerge | None = None
     typed: tuple[int, ...] = ()
+    textual: TextualParameters = ()
     serving: ClassVar[Any] = None
     """The form to which a client has compiled it, with the topology for which it has done so."""
 

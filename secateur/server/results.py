@@ -8,6 +8,7 @@ from io import BytesIO
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from secateur.client.copy.writing import csv_parts
@@ -17,10 +18,13 @@ from secateur.errors import LimitExceededError
 from secateur.http.arrow_answers import ARROW_TYPE, described
 from secateur.http.json_values import json_value_of
 from secateur.partitioning.tables.identifier import told_apart
+from secateur.partitioning.types.nested_parts import map_leaves
 from secateur.protocol.statements import ResultColumn
 
 _BATCH_ROWS: Final = 65_536
 _TEXT_ROWS: Final = 8_192
+_NANOSECONDS: Final = pa.timestamp("ns")
+_INFINITE: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +120,27 @@ def _json_rows(rows: pa.Table, columns: Sequence[ResultColumn], *, objects: bool
     """Each row as an array, or as an object with the names of the columns."""
     names = list(told_apart(column.name for column in columns))
     encoders = [json_value_of(column.type) for column in columns]
-    for row in Rows(rows, columns).iterate():
+    for row in Rows(_with_nanoseconds(rows), columns).iterate():
         values = [encode(value) for encode, value in zip(encoders, row, strict=True)]
         yield msgspec.json.encode(dict(zip(names, values, strict=True)) if objects else values)
+
+
+def _with_nanoseconds(rows: pa.Table) -> pa.Table:
+    """The rows with texts in place of TIMESTAMP_NS, whose Python values have microseconds."""
+    for position, column in enumerate(rows.columns):
+        if str(_NANOSECONDS) in str(column.type) and column.num_chunks:  # perhaps inside of a list, a struct or a map
+            texts = pa.chunked_array([map_leaves(chunk, _nanosecond_texts) for chunk in column.chunks])
+            rows = rows.set_column(position, rows.schema.field(position).name, texts)
+    return rows
+
+
+def _nanosecond_texts(leaf: pa.Array) -> pa.Array:
+    if leaf.type != _NANOSECONDS:
+        return leaf
+    instants = leaf.to_numpy(zero_copy_only=False)
+    if (np.abs(instants.view(np.int64)) == _INFINITE).any():
+        return leaf  # refused where rows become Python values, as those of other types are
+    return pa.array(np.datetime_as_string(instants), mask=np.isnat(instants))
 
 
 def text_stream(result: KeptResult, *, is_csv: bool) -> Iterator[bytes]:

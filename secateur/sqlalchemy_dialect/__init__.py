@@ -16,7 +16,9 @@ if TYPE_CHECKING:
         UINTEGER,
         USMALLINT,
         UTINYINT,
+        FixedArray,
         NestedType,
+        UnitTimestamp,
         reflected_type,
     )
 
@@ -27,9 +29,11 @@ __all__ = [
     "UINTEGER",
     "USMALLINT",
     "UTINYINT",
+    "FixedArray",
     "InsertOnConflict",
     "NestedType",
     "SecateurDialect",
+    "UnitTimestamp",
     "insert",
     "reflected_type",
 ]
@@ -37,7 +41,18 @@ __all__ = [
 _FILES = {
     "dialect": ["SecateurDialect"],
     "dml": ["InsertOnConflict", "insert"],
-    "types": ["HUGEINT", "TINYINT", "UBIGINT", "UINTEGER", "USMALLINT", "UTINYINT", "NestedType", "reflected_type"],
+    "types": [
+        "HUGEINT",
+        "TINYINT",
+        "UBIGINT",
+        "UINTEGER",
+        "USMALLINT",
+        "UTINYINT",
+        "FixedArray",
+        "NestedType",
+        "UnitTimestamp",
+        "reflected_type",
+    ],
 }
 
 _, __getattr__ = exports(__name__, _FILES)

@@ -68,6 +68,14 @@ class SecateurCompiler(postgresql.PGCompiler):
             values.append(self.render_literal_value(flags, sqltypes.STRINGTYPE))
         return f"{function}({', '.join(values)})"
 
+    def visit_json_getitem_op_binary(self, binary: Any, operator: Any, _cast_applied: Any = None, **kw: Any) -> str:
+        left, right = self.process(binary.left, **kw), self.process(binary.right, **kw)
+        if binary.type._type_affinity is sqltypes.JSON:
+            return f"json_extract({left}, {right})"
+        return f"CAST(json_extract_string({left}, {right}) AS {self.dialect.type_compiler.process(binary.type)})"
+
+    visit_json_path_getitem_op_binary = visit_json_getitem_op_binary
+
     def visit_bitwise_xor_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
         return f"xor({self.process(binary.left, **kw)}, {self.process(binary.right, **kw)})"
 

@@ -43,7 +43,7 @@ class SecateurDialect(Reflection, default.DefaultDialect):
     Args:
         leave_out_constraints: Whether FOREIGN KEY and UNIQUE are left out of CREATE TABLE. By default they are
             an error, since nobody checks them.
-        json_serializer: Writes values of the type JSON, which are text in the cluster; by default ``json.dumps``.
+        json_serializer: Writes values of the type JSON; by default ``json.dumps``.
         json_deserializer: Reads them; by default ``json.loads``.
         **kwargs: Those of SQLAlchemy's own dialects.
     """

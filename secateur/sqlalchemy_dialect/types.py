@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import types as sqltypes
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.sqlite.json import JSONIndexType, JSONPathType
 from sqlalchemy.sql import compiler
 from sqlalchemy.types import TypeEngine
 
-from secateur.partitioning.types.column_type import TypeKind
+from secateur.partitioning.types.column_type import UNIT_TIMESTAMPS, SqlType, TypeKind
 from secateur.partitioning.types.result_type import Constructor, ResultType, column_type_of, parse_result_type
 
 _FLOAT_BITS: Final = 24
@@ -64,6 +66,33 @@ class NestedType(sqltypes.UserDefinedType[Any]):
         return self.text
 
 
+class UnitTimestamp(sqltypes.TIMESTAMP):
+    """A TIMESTAMP_S, TIMESTAMP_MS or TIMESTAMP_NS, whose values are of the class datetime.
+
+    Args:
+        unit: ``"S"``, ``"MS"`` or ``"NS"``.
+    """
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self.unit = unit
+
+
+class FixedArray(TypeEngine[Any]):
+    """A list of a fixed length, such as ``FLOAT[384]``, whose values are lists.
+
+    Args:
+        item_type: The type of the elements, or its class.
+        length: The number of elements.
+    """
+
+    __visit_name__ = "fixed_array"
+
+    def __init__(self, item_type: Any, length: int) -> None:
+        self.item_type: TypeEngine[Any] = sqltypes.to_instance(item_type)
+        self.length = length
+
+
 class Interval(postgresql.INTERVAL):
     """An INTERVAL, whose values are of the class timedelta; as a literal, it is written with microseconds."""
 
@@ -98,6 +127,8 @@ class Uuid(sqltypes.Uuid[Any]):
 
 COLSPECS: Final[dict[type[TypeEngine[Any]], type[TypeEngine[Any]]]] = {
     sqltypes.Interval: Interval,
+    sqltypes.JSON.JSONIndexType: JSONIndexType,  # paths as DuckDB has them: $."a"[0]
+    sqltypes.JSON.JSONPathType: JSONPathType,
     sqltypes.Numeric: Numeric,
     sqltypes.Uuid: Uuid,
     postgresql.INTERVAL: Interval,
@@ -148,10 +179,11 @@ class SecateurTypeCompiler(compiler.GenericTypeCompiler):
         return "VARCHAR"
 
     def visit_enum(self, type_: Any, **_: Any) -> str:
-        return "VARCHAR"
+        is_enum = type_.native_enum and type_.enums
+        return str(SqlType(TypeKind.ENUM, values=tuple(type_.enums))) if is_enum else "VARCHAR"
 
     def visit_JSON(self, type_: Any, **_: Any) -> str:
-        return "VARCHAR"
+        return "JSON"
 
     def visit_uuid(self, type_: Any, **_: Any) -> str:
         return "UUID"
@@ -166,6 +198,8 @@ class SecateurTypeCompiler(compiler.GenericTypeCompiler):
         return self.visit_TIMESTAMP(type_, **kw)
 
     def visit_TIMESTAMP(self, type_: Any, **_: Any) -> str:
+        if isinstance(type_, UnitTimestamp):
+            return f"TIMESTAMP_{type_.unit}"
         return "TIMESTAMP WITH TIME ZONE" if type_.timezone else "TIMESTAMP"
 
     def visit_INTERVAL(self, type_: Any, **_: Any) -> str:
@@ -173,6 +207,9 @@ class SecateurTypeCompiler(compiler.GenericTypeCompiler):
 
     def visit_ARRAY(self, type_: Any, **kw: Any) -> str:
         return self.process(type_.item_type, **kw) + "[]" * (type_.dimensions or 1)
+
+    def visit_fixed_array(self, type_: Any, **kw: Any) -> str:
+        return f"{self.process(type_.item_type, **kw)}[{type_.length}]"
 
 
 _SCALARS: Final[dict[TypeKind, Callable[[], TypeEngine[Any]]]] = {
@@ -189,11 +226,13 @@ _SCALARS: Final[dict[TypeKind, Callable[[], TypeEngine[Any]]]] = {
     TypeKind.FLOAT: sqltypes.REAL,
     TypeKind.DOUBLE: sqltypes.DOUBLE,
     TypeKind.VARCHAR: sqltypes.VARCHAR,
+    TypeKind.JSON: sqltypes.JSON,
     TypeKind.BLOB: sqltypes.BLOB,
     TypeKind.DATE: sqltypes.DATE,
     TypeKind.TIME: sqltypes.TIME,
     TypeKind.TIMESTAMP: sqltypes.TIMESTAMP,
     TypeKind.TIMESTAMPTZ: lambda: sqltypes.TIMESTAMP(timezone=True),
+    **{kind: partial(UnitTimestamp, kind.value.removeprefix("TIMESTAMP_")) for kind in UNIT_TIMESTAMPS},
     TypeKind.INTERVAL: Interval,
     TypeKind.UUID: sqltypes.UUID,
 }
@@ -208,13 +247,17 @@ def reflected_type(text: str) -> TypeEngine[Any]:
 
 
 def _reflected(kind: ResultType) -> TypeEngine[Any]:
-    if kind.constructor is Constructor.LIST and kind.length is None:
+    if kind.constructor is Constructor.LIST:
         item = _reflected(kind.parts[0])
+        if kind.length is not None:
+            return FixedArray(item, kind.length)
         if isinstance(item, sqltypes.ARRAY):
             return sqltypes.ARRAY(item.item_type, dimensions=(item.dimensions or 1) + 1)
         return sqltypes.ARRAY(item, dimensions=1)
     column_type = column_type_of(kind.text)
     if column_type is not None and column_type.kind is TypeKind.DECIMAL:
         return sqltypes.DECIMAL(column_type.precision, column_type.scale)
+    if column_type is not None and column_type.kind is TypeKind.ENUM:
+        return sqltypes.Enum(*column_type.values)
     made = None if column_type is None else _SCALARS.get(column_type.kind)
     return NestedType(kind.text) if made is None else made()

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError, NotSupportedError
-from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.partitioning.types.column_type import OPAQUE, UNIT_TIMESTAMPS, SqlType, TypeKind
 from secateur.partitioning.types.comparable_columns import comparable, order_floats
 from secateur.partitioning.types.decimals import unscaled
 from secateur.storage.key_view import (
@@ -81,11 +81,12 @@ class KeyColumn:
         """Describe a key column.
 
         Raises:
-            NotSupportedError: The type has no order that a key could use (INTERVAL, nested types).
+            NotSupportedError: The type is one of those that are no keys, such as INTERVAL, or is nested.
         """
-        if type_.kind in NESTED or type_.kind is TypeKind.INTERVAL:
+        if type_.kind in OPAQUE:
+            advice = "use TIMESTAMP, or keep" if type_.kind in UNIT_TIMESTAMPS else "keep"
             raise NotSupportedError(
-                f"table {table}: column {name} of type {type_} cannot be part of a key or index; keep it as a plain"
+                f"table {table}: column {name} of type {type_} cannot be part of a key or index; {advice} it as a plain"
                 " column"
             )
         return cls(table, name, type_, _cell_maker(type_))

@@ -15,13 +15,13 @@ from secateur.errors import DataError, DuplicateKeyError, NullKeyError, Topology
 from secateur.partitioning.tables.conform import made_default_name
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.coerce import uncertain_finder
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import TEXTUAL, SqlType, TypeKind
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.row_checks import RowChecks
 from secateur.storage.key_order import KeyOrder
 from secateur.wire import travels_short
 
-_LONG_KINDS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
+_LONG_KINDS: Final = TEXTUAL | {TypeKind.VARCHAR, TypeKind.BLOB}
 
 
 class PlainForm:

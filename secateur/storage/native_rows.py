@@ -8,13 +8,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.native import native_module
-from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.partitioning.types.column_type import OPAQUE, TEXTUAL, SqlType, TypeKind
 
 _MODULE: Final = native_module()
 _SCALE_MAX: Final = 6
 """Python writes small numbers with more digits behind the point with an exponent."""
 _WORD_PRECISION_MAX: Final = 18
-_LEFT_OUT: Final = NESTED | {TypeKind.INTERVAL, TypeKind.HUGEINT, TypeKind.DECIMAL}
+_LEFT_OUT: Final = OPAQUE - TEXTUAL | {TypeKind.HUGEINT, TypeKind.DECIMAL}
 _KINDS: Final[dict[pa.DataType, str]] = {
     **{
         kind: str(kind)

@@ -17,7 +17,7 @@ from secateur.partitioning.schemes.hashing import SPARK_SEED, hash_columns
 from secateur.partitioning.tables.distinct_sketch import DistinctSketch
 from secateur.partitioning.tables.statistics import ColumnSummary, TableSummary
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.partitioning.types.column_type import OPAQUE, SqlType, TypeKind
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.partitioning.types.encoding import EncodedColumn, WordKeys, encode_array, fixed_width
 from secateur.storage.snapshot import PartitionSnapshot
@@ -28,8 +28,7 @@ SAMPLED_ROWS_MAX: Final = 131_072
 _TEXT_MAX: Final = 64
 """Characters or bytes of a minimum or maximum that is kept."""
 
-_UNHASHED: Final = NESTED | {TypeKind.INTERVAL}
-_UNORDERED: Final = _UNHASHED | {TypeKind.UUID}
+_UNORDERED: Final = OPAQUE | {TypeKind.UUID}
 _WIDEST_DECIMAL: Final = SqlType(TypeKind.DECIMAL, 38, 0)
 
 
@@ -68,7 +67,7 @@ def _sample(pieces: Sequence[pa.Table]) -> pa.Table:
 
 def _summary(type_: SqlType, column: pa.ChunkedArray, sampled: pa.ChunkedArray) -> ColumnSummary:
     minimum, maximum = _bounds(type_, column)
-    sketch = None if type_.kind in _UNHASHED else _sketch(type_, sampled)
+    sketch = None if type_.kind in OPAQUE else _sketch(type_, sampled)
     return ColumnSummary(column.nbytes, column.null_count, minimum, maximum, sketch)
 
 

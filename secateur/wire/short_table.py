@@ -17,7 +17,7 @@ import msgspec
 import pyarrow as pa
 
 from secateur.errors import ProtocolError
-from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.partitioning.types.column_type import NESTED, TEXTUAL, SqlType, TypeKind
 from secateur.protocol.arrow_ipc import decode_table, encode_table
 from secateur.protocol.values import pack, unpack
 
@@ -27,9 +27,9 @@ SHORT_CHARACTERS_MAX: Final = 8192
 """Texts longer than this together are cheaper as a payload, and headers are bounded."""
 VALUE_BYTES: Final = 16
 """The memory of a value, about, without the bytes of a text."""
-_LONG_KINDS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
-# INTERVAL has months and nanoseconds that its Python value does not have; nested values may be long.
-_PLAIN_KINDS: Final = frozenset(TypeKind) - NESTED - {TypeKind.INTERVAL}
+_LONG_KINDS: Final = TEXTUAL | {TypeKind.VARCHAR, TypeKind.BLOB}
+# INTERVAL and TIMESTAMP_NS have parts that their Python values do not have; nested values may be long.
+_PLAIN_KINDS: Final = frozenset(TypeKind) - NESTED - {TypeKind.INTERVAL, TypeKind.TIMESTAMP_NS}
 
 
 class ShortTable(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from msgspec import structs
 from secateur.errors import UnknownTableError
 from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology, assign
-from secateur.partitioning.types import TypeKind
+from secateur.partitioning.types import NamedType, TypeKind
 from secateur.planner import CreateIndex, CreateTable, CreateView, PlannedSelect, Planner
 from secateur.planner.explain.explain import ExplainedStatement, explain
 from secateur.planner.views.view import ViewDef
@@ -31,6 +31,7 @@ class DescribedTables:
     owners: dict[str, Ownership] = field(default_factory=dict)
     version: int = 1
     statistics_snapshot: StatisticsSnapshot = NO_STATISTICS
+    types: Mapping[str, NamedType] = field(default_factory=dict)
 
     @classmethod
     def of(cls, definitions: Iterable[str]) -> DescribedTables:

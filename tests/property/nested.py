@@ -24,7 +24,7 @@ _KEYS: Final = [TypeKind.VARCHAR, TypeKind.INTEGER, TypeKind.DATE, TypeKind.UUID
 
 def random_type(rng: random.Random, levels: int = 3) -> SqlType:
     """A column type with at most so many levels of nesting."""
-    shape = rng.randrange(4) if levels else 0
+    shape = rng.randrange(5) if levels else 0
     match shape:
         case 1:
             return SqlType(TypeKind.LIST, element=random_type(rng, levels - 1))
@@ -33,6 +33,8 @@ def random_type(rng: random.Random, levels: int = 3) -> SqlType:
             return SqlType(TypeKind.STRUCT, fields=tuple(Field(name, random_type(rng, levels - 1)) for name in names))
         case 3:
             return SqlType.map_of(SqlType(rng.choice(_KEYS)), random_type(rng, levels - 1))
+        case 4:
+            return SqlType(TypeKind.ARRAY, element=random_type(rng, levels - 1), length=rng.randint(1, 3))
         case _:
             kind = rng.choice(_SCALARS)
             if kind is not TypeKind.DECIMAL:
@@ -48,6 +50,8 @@ def random_value(rng: random.Random, type_: SqlType, *, nullable: bool = True) -
     match type_.kind:
         case TypeKind.LIST:
             return [random_value(rng, type_.parts[0]) for _ in range(rng.randrange(4))]
+        case TypeKind.ARRAY:
+            return [random_value(rng, type_.parts[0]) for _ in range(type_.length)]
         case TypeKind.STRUCT:
             return {field.name: random_value(rng, field.type) for field in type_.fields}
         case TypeKind.MAP:
@@ -74,6 +78,12 @@ def random_value(rng: random.Random, type_: SqlType, *, nullable: bool = True) -
             return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
                 rng.randrange(-300_000, 300_000), 0, rng.randrange(9**9)
             )
+        case TypeKind.TIMESTAMP_S:
+            return datetime(1970, 1, 1) + timedelta(rng.randrange(-300_000, 300_000), rng.randrange(86_400))
+        case TypeKind.TIMESTAMP_MS:
+            return datetime(1970, 1, 1) + timedelta(rng.randrange(-300_000, 300_000), 0, 1000 * rng.randrange(9**8))
+        case TypeKind.TIMESTAMP_NS:  # of microseconds, which Python has
+            return datetime(1970, 1, 1) + timedelta(rng.randrange(-100_000, 100_000), 0, rng.randrange(9**9))
         case TypeKind.INTERVAL:
             return timedelta(rng.randrange(-100, 100), 0, rng.randrange(10**6))
         case TypeKind.UUID:
@@ -109,7 +119,7 @@ def _mapped(value: Any, type_: SqlType, leaf: Callable[[Any, TypeKind], Any]) ->
     if value is None:
         return None
     match type_.kind:
-        case TypeKind.LIST:
+        case TypeKind.LIST | TypeKind.ARRAY:
             found: Any = [_mapped(item, type_.parts[0], leaf) for item in value]
         case TypeKind.STRUCT:
             found = {field.name: _mapped(value[field.name], field.type, leaf) for field in type_.fields}
@@ -125,6 +135,8 @@ def _with_text_type(type_: SqlType) -> pa.DataType:
     match type_.kind:
         case TypeKind.LIST:
             return pa.list_(_with_text_type(type_.parts[0]))
+        case TypeKind.ARRAY:
+            return pa.list_(_with_text_type(type_.parts[0]), type_.length)
         case TypeKind.STRUCT:
             return pa.struct([pa.field(field.name, _with_text_type(field.type)) for field in type_.fields])
         case TypeKind.MAP:

@@ -86,6 +86,28 @@ VALUES: dict[str, list[str]] = {
         "'1969-12-31 23:59:59-12'",
         "'10000-01-01 00:00:00+00'",
     ],
+    "TIMESTAMP_S": [
+        "'2024-01-02 03:04:05'",
+        "'infinity'",
+        "'-infinity'",
+        "'0044-03-15 (BC) 01:02:03'",
+        "'294247-01-10'",
+    ],
+    "TIMESTAMP_MS": [
+        "'2024-01-02 03:04:05.678'",
+        "'infinity'",
+        "'-infinity'",
+        "'1969-12-31 23:59:59.999'",
+        "'10000-01-01'",
+    ],
+    "TIMESTAMP_NS": [
+        "'2024-01-02 03:04:05.678901234'",
+        "'infinity'",
+        "'-infinity'",
+        "'1677-09-22 00:00:00.000000001'",
+        "'2262-04-11 23:47:16.854775806'",
+        "'1969-12-31 23:59:59.999999999'",
+    ],
     "INTERVAL": [
         "'1 year 2 months 3 days 04:05:06.789'",
         "'0 days'",
@@ -102,6 +124,17 @@ VALUES: dict[str, list[str]] = {
     "BLOB[]": ["['\\xFF,'::BLOB, ''::BLOB, NULL]"],
     "INTERVAL[]": ["[INTERVAL '3 days 01:00:00', NULL]"],
     "TIMESTAMPTZ[]": ["['infinity'::TIMESTAMPTZ, '2024-01-02 03:04:05.6+02'::TIMESTAMPTZ]"],
+    "TIMESTAMP_NS[]": ["['infinity'::TIMESTAMP_NS, '2024-01-02 03:04:05.678901234'::TIMESTAMP_NS, NULL]"],
+    "TIMESTAMP_S[2]": ["['-infinity'::TIMESTAMP_S, '2024-01-02 03:04:05'::TIMESTAMP_S]"],
+    "VARCHAR[2]": [f"[{text(one)}, NULL]" for one in TEXTS],
+    "FLOAT[3]": ["['inf'::FLOAT, 'nan'::FLOAT, -0.0]", "[0.1, NULL, 3.4028235e38]"],
+    "INTERVAL[1]": ["[INTERVAL '3 days 01:00:00']", "[NULL]"],
+    "HUGEINT[2][]": ["[[1701411834604692317316873::HUGEINT, -1], NULL]", "[]"],
+    "STRUCT(a VARCHAR[1], b BLOB[2][2])": [
+        f"{{'a': [{text(one)}], 'b': [['\\xFF,'::BLOB, ''::BLOB], NULL]}}" for one in TEXTS
+    ],
+    "MAP(INTEGER[2], DOUBLE[1])": ["MAP {[1, 2]: ['inf'::DOUBLE], [2, 1]: NULL}"],
+    "MAP(TIMESTAMP_NS, DATE[2])": ["MAP {'2024-01-02 03:04:05.678901234'::TIMESTAMP_NS: [DATE '2024-02-29', NULL]}"],
     "UUID[]": ["['00000000-0000-0000-0000-00000000000a'::UUID, NULL]"],
     "DATE[][]": ["[[DATE '2024-02-29', NULL], [], NULL]"],
     'STRUCT(a VARCHAR, "B c" DECIMAL(20,2)[])': [

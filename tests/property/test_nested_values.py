@@ -100,7 +100,18 @@ class World:
             assert [column[1] for column in cursor.description or ()] == [
                 str(column[1]) for column in theirs.description
             ]
-            assert cursor.fetchall() == theirs.fetchall(), sql
+            assert cursor.fetchall() == [tuple(map(_with_lists, row)) for row in theirs.fetchall()], sql
+
+
+def _with_lists(value: Any) -> Any:
+    """A value of DuckDB's client, which has tuples for lists of a fixed length."""
+    match value:
+        case list() | tuple():
+            return list(map(_with_lists, value))
+        case dict():
+            return {key: _with_lists(item) for key, item in value.items()}
+        case _:
+            return value
 
 
 def _parameter(value: Any, type_: SqlType) -> Any:
@@ -108,7 +119,7 @@ def _parameter(value: Any, type_: SqlType) -> Any:
     if value is None:
         return None
     match type_.kind:
-        case TypeKind.LIST:
+        case TypeKind.LIST | TypeKind.ARRAY:
             return [_parameter(item, type_.parts[0]) for item in value]
         case TypeKind.STRUCT:
             return {field.name: _parameter(value[field.name], field.type) for field in type_.fields}

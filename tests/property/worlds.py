@@ -31,7 +31,7 @@ from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, Statis
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.split import split
-from secateur.partitioning.types import TypeKind
+from secateur.partitioning.types import NamedType, TypeKind
 from secateur.planner import CreateTable, CreateView, PlannedSelect, PlannedSteps, Planner
 from secateur.planner.views.view import ViewDef
 from secateur.protocol import SubqueryUse
@@ -89,6 +89,7 @@ class World:
     version: int = 1
     topology: Any = None
     statistics_snapshot: StatisticsSnapshot = NO_STATISTICS
+    types: Mapping[str, NamedType] = field(default_factory=dict)
     ddl: dict[str, str] = field(default_factory=dict)
     views: dict[str, ViewDef] = field(default_factory=dict)
 

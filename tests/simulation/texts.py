@@ -166,6 +166,10 @@ class _Watched:
         return found
 
     @property
+    def types(self) -> Any:
+        return self._view.types
+
+    @property
     def statistics_snapshot(self) -> StatisticsSnapshot:
         known = self._view.statistics_snapshot.tables
         tables = {table.table_id: table for table in self._view.tables()}

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from secateur.client.backup import manifest as manifests
-from secateur.client.backup.relations import ranges_of, relations_of, tables_of
+from secateur.client.backup.relations import ranges_of, relations_of, tables_of, types_of
 from secateur.client.backup.table_files import TableFiles, to_disk
 from secateur.client.session import Session
 from secateur.errors import ProgrammingError, UnknownTableError
@@ -93,9 +93,10 @@ def _write(session: Session, backup: BackupTo, folder: Path) -> int:
         if wanted
         else tuple(manifests.BackedUpDefinition(one.name, one.sql or "") for one in relations if one.is_view)
     )
+    types = () if wanted else tuple(manifests.BackedUpDefinition(*one) for one in types_of(session))
     manifest = folder / manifests.MANIFEST
     manifest.write_bytes(
-        manifests.Manifest(manifests.FORMAT, manifests.VERSION, created, tuple(tables), views).encoded()
+        manifests.Manifest(manifests.FORMAT, manifests.VERSION, created, tuple(tables), views, types).encoded()
     )
     to_disk(manifest)
     to_disk(folder)

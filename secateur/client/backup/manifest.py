@@ -92,7 +92,7 @@ class BackedUpTable(msgspec.Struct, frozen=True):
 
 
 class BackedUpDefinition(msgspec.Struct, frozen=True):
-    """A view, by the statement that makes it."""
+    """A view or a named type, by the statement that makes it."""
 
     name: str
     sql: str
@@ -107,6 +107,7 @@ class Manifest(msgspec.Struct, frozen=True):
         created: When the backup began, in UTC as ISO 8601.
         tables: The tables.
         views: The views, each behind those that it reads as far as the order of their making shows.
+        types: The named types.
     """
 
     format: str
@@ -114,6 +115,7 @@ class Manifest(msgspec.Struct, frozen=True):
     created: str
     tables: tuple[BackedUpTable, ...]
     views: tuple[BackedUpDefinition, ...] = ()
+    types: tuple[BackedUpDefinition, ...] = ()
 
     def encoded(self) -> bytes:
         """The document, indented for people."""

@@ -20,6 +20,7 @@ _RELATIONS: Final = "SELECT table_name, table_type, sql, partitioning FROM secat
 _RANGES: Final = (
     "SELECT table_name, partition, range FROM secateur.partitions WHERE range IS NOT NULL ORDER BY partition"
 )
+_TYPES: Final = "SELECT type_name, sql FROM secateur.types ORDER BY type_name"
 _TABLE: Final = "BASE TABLE"
 _VIEW: Final = "VIEW"
 
@@ -58,6 +59,11 @@ class Relation:
 def relations_of(session: Session) -> list[Relation]:
     """All relations, in the order in which they were made."""
     return [Relation(*row) for row in _rows(session, _RELATIONS)]
+
+
+def types_of(session: Session) -> list[tuple[str, str]]:
+    """The named types: the name of each, and the statement that makes it."""
+    return [(name, sql) for name, sql in _rows(session, _TYPES)]
 
 
 def ranges_of(session: Session) -> dict[str, list[tuple[int, str]]]:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from secateur import errors
 from secateur.client.backup.manifest import BackedUpDefinition, BackedUpTable, checksum, read_manifest
-from secateur.client.backup.relations import Relation, relations_of
+from secateur.client.backup.relations import Relation, relations_of, types_of
 from secateur.client.backup.table_files import from_parquet, parquet_schema
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.client.session import Session
@@ -49,6 +49,7 @@ def restore(session: Session, asked: RestoreFrom) -> int:
     manifest = read_manifest(folder)
     tables = _chosen(manifest.tables, asked.tables, folder)
     views = () if asked.tables else manifest.views
+    types = _new_types(session, () if asked.tables else manifest.types, or_replace=asked.or_replace)
     existing = {relation.name.casefold(): relation for relation in relations_of(session)}
     if not asked.or_replace:
         for name in (*(table.name for table in tables), *(view.name for view in views)):
@@ -60,10 +61,29 @@ def restore(session: Session, asked: RestoreFrom) -> int:
                 )
     for table in tables:
         _verify(session, table, folder)
+    for named in types:
+        session.prepare_anew(named.sql.replace("CREATE TYPE", "CREATE OR REPLACE TYPE", 1), [])
     for table in tables:
         _restore_table(session, table, folder, existing.get(table.name.casefold()))
     _restore_views(session, views, existing)
     return sum(table.rows for table in tables)
+
+
+def _new_types(session: Session, types: Sequence[BackedUpDefinition], *, or_replace: bool) -> list[BackedUpDefinition]:
+    """The types that are not there yet.
+
+    Raises:
+        ProgrammingError: One has a name that another type has, without ``or_replace``.
+    """
+    there = {name.casefold(): sql for name, sql in types_of(session)}
+    new = [named for named in types if there.get(named.name.casefold()) != named.sql]
+    taken = next((named.name for named in new if named.name.casefold() in there), None)
+    if taken is not None and not or_replace:
+        raise errors.ProgrammingError(
+            f"type {taken!r} exists already with other values: DROP it first, or use RESTORE OR REPLACE; nothing was"
+            " restored"
+        )
+    return new
 
 
 def _chosen(tables: Sequence[BackedUpTable], names: Sequence[str], folder: Path) -> Sequence[BackedUpTable]:

@@ -168,7 +168,7 @@ class JsonObjects:
                     )
         elif not names:
             return pa.nulls(len(batch.objects), form)
-        elif not type_.parts:
+        elif not type_.parts and type_.kind is not TypeKind.JSON:
             values = [object_.get(names[0]) for object_ in batch.objects]
             try:
                 return pa.array(values, form)
@@ -240,7 +240,7 @@ def _reader(type_: SqlType) -> Callable[[msgspec.Raw], Any]:
     """The function that takes the texts of a value of a type, in the form of :func:`text_form`."""
     parts = [_reader(part) for part in type_.parts]
     match type_.kind:
-        case TypeKind.LIST:
+        case TypeKind.LIST | TypeKind.ARRAY:
             return lambda raw: None if _is_null(raw) else [parts[0](element) for element in _LIST.decode(raw)]
         case TypeKind.MAP:
             return lambda raw: None if _is_null(raw) else [(k, parts[1](v)) for k, v in _OBJECT.decode(raw).items()]
@@ -261,6 +261,8 @@ def _reader(type_: SqlType) -> Callable[[msgspec.Raw], Any]:
                 return found
 
             return read_struct
+        case TypeKind.JSON:
+            return lambda raw: None if _is_null(raw) else bytes(raw).decode()
         case _:
             return _text
 

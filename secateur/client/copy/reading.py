@@ -52,6 +52,8 @@ def read_batches(file: CopyFile, columns: Sequence[Column]) -> Iterator[pa.Recor
         if file.format is CopyFormat.JSON:
             yield from _json_rows(database, file, columns).reader()
             return
+        # DuckDB reads no lists of a fixed length inside of structs; who stores the rows checks the length of each.
+        columns = [Column(column.name, column.type.of_any_length) for column in columns]
         listed = ", ".join(f"{quoted(column.name)} {column.type}" for column in columns)
         database.connection.execute(f"CREATE TABLE copied ({listed})")
         if file.format is CopyFormat.CSV:

@@ -100,13 +100,19 @@ class TextRows:
         row, position, value = min(failed)
         column = self.columns[position][1]
         shown = value if len(value) <= _SHOWN_CHARS else f"{value[:_SHOWN_CHARS]}..."
-        problem = f"column {column.name}: {shown!r} is no {column.type}{hint(value, column.type)}"
+        advice = self._of_length(value) if column.type.length else hint(value, column.type)
+        problem = f"column {column.name}: {shown!r} is no {column.type}{advice}"
         return DataError(
             f"{self.place(row, position)}: {problem}",
             column=column.name,
             type=str(column.type),
             row=row,
         )
+
+    def _of_length(self, value: str) -> str:
+        """What a text has where a list of a fixed length is wanted, for the end of a message."""
+        row = self.connection.cursor().execute("SELECT len(TRY_CAST(? AS VARCHAR[]))", [value]).fetchone()
+        return "" if row is None or row[0] is None else f": it has {row[0]} elements"
 
     def _first(self, condition: str, text: str) -> tuple[int, str] | None:
         """The first row, from 0, for which a condition holds, and a text of it."""

@@ -18,20 +18,33 @@ from secateur.partitioning.types.held_values import long_interval_sql
 
 _DAY: Final = r"\s*[0-9]{4,}[-/][0-9]{1,2}[-/][0-9]{1,2}( \(BC\))?"
 _OTHER_DAYS: Final = r"|\s*([-+]?inf(inity)?|epoch)\s*"
-_TIME: Final = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{0,6}0*)?)?"
+_DIGITS: Final = {
+    **dict.fromkeys((TypeKind.TIME, TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ), 6),
+    TypeKind.TIMESTAMP_S: 0,
+    TypeKind.TIMESTAMP_MS: 3,
+    TypeKind.TIMESTAMP_NS: 9,
+}
+"""The digits behind the seconds, by kind."""
+_TIME: Final = {
+    kind: rf"[0-9]{{1,2}}:[0-9]{{2}}(:[0-9]{{2}}(\.[0-9]{{0,{digits}}}0*)?)?" for kind, digits in _DIGITS.items()
+}
 _UTC: Final = r"(\s*(Z|UTC|[-+]00(:?00)?))?\s*"
 _ZONE: Final = r"(\s*(Z|[-+][0-9:]+|[A-Za-z][A-Za-z0-9_/+-]*))?\s*"
+_MOMENTS: Final = frozenset(_DIGITS) - {TypeKind.TIME}
 _PATTERNS: Final = {
     TypeKind.DATE: rf"{_DAY}([ T]00:00(:00(\.0*)?)?{_UTC})?\s*{_OTHER_DAYS}",
-    TypeKind.TIME: rf"\s*{_TIME}\s*",
-    **dict.fromkeys((TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ), rf"{_DAY}([ T]{_TIME}{_ZONE})?\s*{_OTHER_DAYS}"),
+    TypeKind.TIME: rf"\s*{_TIME[TypeKind.TIME]}\s*",
+    **{
+        kind: rf"{_DAY}([ T]{_TIME[kind]}{_UTC if kind is TypeKind.TIMESTAMP_NS else _ZONE})?\s*{_OTHER_DAYS}"
+        for kind in _MOMENTS
+    },
 }
 _NO_VALUE: Final = "~"
 """A prefix that makes a text which no CAST takes, except one to a text."""
 _WITH_A_TIME: Final = re.compile(r"%[HIMSTXcf]")
 _TIMES: Final = ("", " %H:%M:%S", " %H:%M:%S.%f", " %H:%M", "T%H:%M:%S", "T%H:%M:%S.%f")
 _TEXTS: Final = frozenset({TypeKind.VARCHAR, TypeKind.BLOB})
-_DAYS: Final = frozenset({TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ})
+_DAYS: Final = _MOMENTS | {TypeKind.DATE}
 DAY_AND_MONTH: Final = r"\s*[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4}\b.*"
 """A date that is not ISO 8601, with a time or without."""
 
@@ -39,14 +52,15 @@ DAY_AND_MONTH: Final = r"\s*[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4}\b.*"
 def text_form(type_: SqlType) -> SqlType:
     """The type of values whose parts are texts still: VARCHAR, or lists, structs and maps of it.
 
-    The key of a map is a text in any case, as JSON has it.
+    The key of a map is a text in any case, as JSON has it. A list may have any length.
     """
     if not type_.parts:
         return SqlType(TypeKind.VARCHAR)
     if type_.kind is TypeKind.MAP:
         return SqlType.map_of(SqlType(TypeKind.VARCHAR), text_form(type_.parts[1]))
-    fields = tuple(Field(field.name, text_form(field.type)) for field in type_.fields)
-    return SqlType(type_.kind, element=None if type_.element is None else text_form(type_.element), fields=fields)
+    if type_.element is not None:
+        return SqlType(TypeKind.LIST, element=text_form(type_.element))
+    return SqlType(type_.kind, fields=tuple(Field(field.name, text_form(field.type)) for field in type_.fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +83,16 @@ class TextConversion:
             return self.of_parts(f"CAST(nullif({text}, '') AS {text_form(type_)})", type_, depth)
         if type_.kind is TypeKind.VARCHAR:
             return text
-        given = text if type_.kind is TypeKind.BLOB else f"nullif({text}, '')"
+        given = text if type_.kind in (TypeKind.BLOB, TypeKind.ENUM) else f"nullif({text}, '')"
         given = self._in_iso(given, type_.kind)
         accepted = self._accepts(given, type_) if self.exact or type_.kind is TypeKind.INTERVAL else None
         if accepted is not None:
             given = f"CASE WHEN {accepted} THEN {given} ELSE '{_NO_VALUE}' || {given} END"
         match type_.kind:
-            case TypeKind.TIMESTAMP if self.exact:  # a CAST would drop a zone, which moves the time to UTC
-                return f"CAST({cast}({given} AS {TypeKind.TIMESTAMPTZ.value}) AS TIMESTAMP)"
+            case TypeKind.TIMESTAMP | TypeKind.TIMESTAMP_S | TypeKind.TIMESTAMP_MS if self.exact:
+                # a CAST would drop a zone, which moves the time to UTC; nanoseconds have none but UTC
+                moment = f"CAST({cast}({given} AS {TypeKind.TIMESTAMPTZ.value}) AS TIMESTAMP)"
+                return moment if type_.kind is TypeKind.TIMESTAMP else f"CAST({moment} AS {type_})"
             case TypeKind.HUGEINT:  # Arrow carries it as such a DECIMAL, and DuckDB's export would wrap others round
                 return f"{cast}({given} AS DECIMAL(38,0))"
             case _:
@@ -98,6 +114,8 @@ class TextConversion:
         match type_.kind:
             case TypeKind.LIST if type_.element is not None:
                 return each(value, self.of_parts(part, type_.element, depth + 1))
+            case TypeKind.ARRAY if type_.element is not None:
+                return f"CAST({each(value, self.of_parts(part, type_.element, depth + 1))} AS {type_})"
             case TypeKind.STRUCT:
                 names = [field.name for field in type_.fields]
                 fields = [
@@ -153,6 +171,8 @@ def hint(text: str, type_: SqlType) -> str:
         )
     if type_.kind is TypeKind.DECIMAL:
         return f", which holds {type_.precision - type_.scale} digits before and {type_.scale} behind the point"
-    if type_.kind in (TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ):
-        return ", which has whole microseconds: write it as 2025-12-31 23:59:59.123456"
+    if type_.kind in _MOMENTS:
+        digits = _DIGITS[type_.kind]
+        written = f"2025-12-31 23:59:59.{'123456789'[:digits]}".rstrip(".")
+        return f", which has {digits or 'no'} digits behind the seconds: write it as {written}"
     return ""

@@ -16,6 +16,7 @@ from secateur.client.backup.backup import back_up
 from secateur.client.backup.restore import restore
 from secateur.client.copy.copy import copy_from, copy_to
 from secateur.client.copy.create_table_from import create_table_from
+from secateur.client.dbapi.categories import schema_with_categories, with_categories
 from secateur.client.dbapi.frames import pandas_frame, polars_frame
 from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.parameters import Parameters, plain_values
@@ -329,8 +330,8 @@ class Cursor:
         return self._result().take_all()
 
     def fetch_arrow_table(self) -> pa.Table:
-        """The rows that are left, as they came: nothing is converted or copied."""
-        return self._result().take_table()
+        """The rows that are left, as they came: nothing is converted or copied, but ENUM, which is a dictionary."""
+        return self._arrow_table()
 
     def fetch_record_batch(self, rows_max: int = _BATCH_ROWS) -> pa.RecordBatchReader:
         """Return the remaining rows as Arrow batches, made on demand; for results that are larger than memory.
@@ -355,12 +356,12 @@ class Cursor:
             # Rows are taken once they are read: DuckDB exports a stream several times to see its columns.
             check_is_open()
             for table in rows.tables():
-                yield from table.combine_chunks().to_batches(
-                    max_chunksize=rows_max
+                yield from (
+                    with_categories(table, rows.columns).combine_chunks().to_batches(max_chunksize=rows_max)
                 )  # partitions make many small chunks
                 check_is_open()
 
-        return pa.RecordBatchReader.from_batches(rows.schema, batches())
+        return pa.RecordBatchReader.from_batches(schema_with_categories(rows.schema, rows.columns), batches())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the remaining rows as an Arrow stream, which polars, pandas, pyarrow, DuckDB and others read.
@@ -386,7 +387,7 @@ class Cursor:
             NotSupportedError: polars is not installed.
             DataError: A value that it cannot hold, such as an infinite DATE; the message names the column.
         """
-        return polars_frame(self._result().take_table)
+        return polars_frame(self._arrow_table)
 
     def fetch_df(self) -> pd.DataFrame:
         """The rows that are left as a pandas DataFrame; of columns of one name, the second is ``a_1``.
@@ -395,7 +396,11 @@ class Cursor:
             NotSupportedError: pandas is not installed.
             DataError: A value that it cannot hold, such as an infinite DATE; the message names the column.
         """
-        return pandas_frame(self._result().take_table)
+        return pandas_frame(lambda: self._arrow_table(ordered=True))
+
+    def _arrow_table(self, *, ordered: bool = False) -> pa.Table:
+        rows = self._result()
+        return with_categories(rows.take_table(), rows.columns, ordered=ordered)
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
         """Does nothing: PEP 249 asks for the method only."""

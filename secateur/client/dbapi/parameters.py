@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from secateur.drawing.quantity import count_text
 from secateur.errors import ParameterError
-from secateur.partitioning.types.coerce import PLAIN_CLASSES
+from secateur.partitioning.types.coerce import PLAIN_CLASSES, coerce
 from secateur.partitioning.types.python_column import without_missing
 from secateur.protocol.statements import SelectStatement
 
@@ -22,6 +22,9 @@ Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 _PLAIN: Final = PLAIN_CLASSES | {type(None)}
 _IN_ORDER: Final = frozenset({list, tuple})
+_WORD_BYTES: Final = 8
+"""The bytes of the widest number of numpy that is one of Python."""
+_FINER: Final = "has a fraction of a microsecond: round it, or pass its text and CAST that to TIMESTAMP_NS"
 _DATE_UNITS: Final = frozenset({"Y", "M", "W", "D"})
 _UNITS_WITHOUT_LENGTH: Final = frozenset({"Y", "M", "generic"})
 _BASES: Final[dict[type, Callable[[Any], Any]]] = {
@@ -82,13 +85,20 @@ def values_of(statement: SelectStatement, params: list[Any] | dict[str, Any], st
 
     Raises:
         ParameterError: They are not those of the statement.
+        DataError: One is no value of the column that it is for.
     """
     lists = statement.lists
     if statement.reads_clock:
         values = ordered_values(params, statement.parameter_count - len(lists) - 1, statement.parameter_names)
-        return [*values, *lists, datetime.fromtimestamp(started, UTC)]
-    values = ordered_values(params, statement.parameter_count - len(lists), statement.parameter_names)
-    return [*values, *lists] if lists else values
+        values = [*values, *lists, datetime.fromtimestamp(started, UTC)]
+    else:
+        values = ordered_values(params, statement.parameter_count - len(lists), statement.parameter_names)
+        values = [*values, *lists] if lists else values
+    if statement.textual:
+        values = [*values]
+        for index, column in statement.textual:
+            values[index] = coerce(values[index], column.type, column=column.name)
+    return values
 
 
 def ordered_values(params: list[Any] | dict[str, Any], count: int, names: Sequence[str]) -> list[Any]:
@@ -182,7 +192,7 @@ def plain_value(value: Any, where: str) -> Any:
         case datetime() if not getattr(value, "nanosecond", 0):
             return datetime.combine(value.date(), value.timetz())
         case datetime():
-            raise _refused(where, f"({value!r}) has a fraction of a microsecond: round it to microseconds")
+            raise _refused(where, f"({value!r}) {_FINER}")
         case date():
             return date(value.year, value.month, value.day)
         case timedelta() if not getattr(value, "nanoseconds", 0):
@@ -195,6 +205,8 @@ def plain_value(value: Any, where: str) -> Any:
             return timedelta(value.days, microseconds=value.nanoseconds // 1000)
         case bytearray() | memoryview():
             return bytes(value)
+        case np.ndarray() if value.dtype.kind in "biuf" and value.itemsize <= _WORD_BYTES:
+            return value.tolist()  # as its elements one by one, which takes a hundred times as long
         case np.ndarray() if not value.ndim:
             return plain_value(value[()], where)
         case list() | tuple() | np.ndarray():
@@ -225,7 +237,7 @@ def _instant(value: np.datetime64 | np.timedelta64, where: str) -> Any:
     unit = "D" if is_instant and given in _DATE_UNITS else "us"
     converted = value.astype(f"{value.dtype.kind}8[{unit}]")
     if converted != value:
-        raise _refused(where, f"({value!r}) has a fraction of a microsecond: round it to microseconds")
+        raise _refused(where, f"({value!r}) {_FINER}")
     plain: Any = converted.item()
     if isinstance(plain, int):
         raise _refused(where, f"({value!r}) is outside of the calendar, which ends in the year 9999")

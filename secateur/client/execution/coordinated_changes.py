@@ -81,7 +81,7 @@ def _cells(
     ordered = [ordered_values(given, count, source.parameter_names) for given in params]
     cells = [[values[index] for values in ordered] for index, _ in batch.cells]
     fitting = (
-        as_they_stand(values, change.table.column(name).type)
+        as_they_stand(values, change.table.column(name).type, column=name)
         for values, (_, name) in zip(cells, batch.cells, strict=True)
     )
     return None if any(column is None for column in fitting) else cells

@@ -25,7 +25,8 @@ from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_of_each_key
 from secateur.partitioning.tables.row_ids import new_row_ids
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.python_column import as_they_stand, canonical_as_it_stands
+from secateur.partitioning.types.column_type import TEXTUAL
+from secateur.partitioning.types.python_column import as_they_stand, canonical_as_it_stands, column_of
 from secateur.protocol.profile import StageWork
 from secateur.protocol.statements import (
     EvaluatedInsert,
@@ -176,7 +177,10 @@ def filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[Sequ
     """
     columns: list[pa.Array] = []
     for position, name in enumerate(template.columns):
-        column = as_they_stand(_given(template, position, values), table.column(name).type)
+        type_, given = table.column(name).type, _given(template, position, values)
+        column = as_they_stand(given, type_, column=name)
+        if column is None and type_.contains(TEXTUAL):  # DuckDB would make a STRUCT of a dict, and one type of a list
+            column = column_of(given, type_, name=name)
         if column is None:
             return None
         columns.append(column)

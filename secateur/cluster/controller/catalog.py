@@ -20,6 +20,7 @@ from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionSch
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.table import IndexDef, TableDef, TableDefinition
 from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.system.tables import SCHEMA, SYSTEM_TABLES
 from secateur.planner.views.view import ViewDef
 from secateur.protocol.codec import encode
@@ -43,6 +44,7 @@ class Catalog:
         by_name: The tables by case-folded name.
         views: The views by case-folded name, none of which is the name of a table.
         external_tables: The external tables by case-folded name, none of which is the name of a table or a view.
+        types: The named types by case-folded name.
         book: Never reused; references of large schemes begin with it.
     """
 
@@ -51,6 +53,7 @@ class Catalog:
     by_name: Mapping[str, TableDef] = field(default_factory=lambda: MappingProxyType({}))
     views: Mapping[str, ViewDef] = field(default_factory=lambda: MappingProxyType({}))
     external_tables: Mapping[str, ExternalTable] = field(default_factory=lambda: MappingProxyType({}))
+    types: Mapping[str, NamedType] = field(default_factory=lambda: MappingProxyType({}))
     book: str = field(default_factory=lambda: uuid4().hex)
 
     def tables(self) -> tuple[TableDef, ...]:
@@ -92,10 +95,11 @@ class Catalog:
 
     @property
     def adopted_ids(self) -> list[int]:
-        """The ids of the views and external tables: plans that were made of others do not run."""
+        """The ids of the views, external tables and types: plans that were made of others do not run."""
         return [
             *(view.view_id for view in self.views.values()),
             *(external.table.table_id for external in self.external_tables.values()),
+            *(named.type_id for named in self.types.values()),
         ]
 
     def relation(self, name: str) -> TableDef | ViewDef | ExternalTable:
@@ -312,6 +316,43 @@ class Catalog:
         kept = {key: value for key, value in self.external_tables.items() if key != name.casefold()}
         return replace(self, version=self.version + 1, external_tables=MappingProxyType(kept))
 
+    def with_type(self, named: NamedType, *, or_replace: bool = False) -> Catalog:
+        """The catalog with a named type, which gets its id.
+
+        Raises:
+            ProgrammingError: There is a type of that name, which is not to be replaced.
+        """
+        if not or_replace and named.name.casefold() in self.types:
+            raise ProgrammingError(
+                f"type {named.name!r} exists already; DROP TYPE it first, use CREATE OR REPLACE TYPE or choose another"
+                " name"
+            )
+        named = structs.replace(named, type_id=self.last_table_id + 1)
+        types = MappingProxyType({**self.types, named.name.casefold(): named})
+        return replace(self, version=self.version + 1, last_table_id=named.type_id, types=types)
+
+    def without_type(self, name: str) -> Catalog:
+        """The catalog without a named type.
+
+        Raises:
+            ProgrammingError: There is no such type, or a table has a column of it.
+        """
+        named = self.types.get(name.casefold())
+        if named is None:
+            listed = ", ".join(sorted(each.name for each in self.types.values()))
+            raise ProgrammingError(f"type {name!r} does not exist; there is {listed or 'none'}")
+        for table in (*self.tables(), *(external.table for external in self.external_tables.values())):
+            for column in table.columns:
+                if _has_part(column.type, named.type):
+                    raise ProgrammingError(
+                        f"type {named.name!r} is that of column {column.name} of table {table.name}: drop the table"
+                        " first, or leave the type",
+                        table=table.name,
+                        column=column.name,
+                    )
+        types = MappingProxyType({key: value for key, value in self.types.items() if key != name.casefold()})
+        return replace(self, version=self.version + 1, types=types)
+
     def _check_not_external(self, name: str) -> None:
         if name.casefold() in self.external_tables:
             raise TableExistsError(
@@ -335,6 +376,11 @@ class Catalog:
                 f"{self.book}/{table.table_id}.{table.version}" if is_large else None
             ),
         )
+
+
+def _has_part(type_: SqlType, part: SqlType) -> bool:
+    """Whether a type is another, or is made of it."""
+    return type_ == part or any(_has_part(inner, part) for inner in type_.parts)
 
 
 def check_names(table: TableDef) -> None:

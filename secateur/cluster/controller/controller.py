@@ -33,6 +33,7 @@ from secateur.cluster.controller.table_checks import ControllerTableChecks
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.takeover import Takeover
 from secateur.cluster.controller.token_commands import TokenCommands
+from secateur.cluster.controller.type_commands import TypeCommands
 from secateur.cluster.controller.view_commands import ViewCommands
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
 from secateur.cluster.loop_thread import threads_end
@@ -124,6 +125,7 @@ class Controller:
             statements,
             self._table_commands,
             view_commands,
+            TypeCommands(self._state, view_commands.adopt),
             self._external_tables,
             self._jobs,
             requests,

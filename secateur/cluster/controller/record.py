@@ -70,6 +70,7 @@ class RecordEncoder:
             changing_for=rest.changing_for,
             views=tuple(encode(view) for view in catalog.views.values()),
             external_tables=tuple(catalog.external_tables.values()),
+            types=tuple(catalog.types.values()),
             pruning=rest.pruning,
             last_member=rest.last_member,
             done=rest.done,
@@ -91,6 +92,7 @@ def catalog_of(state: ControllerState) -> Catalog:
         by_name=MappingProxyType({table.name.casefold(): table for table in tables}),
         views=MappingProxyType({view.name.casefold(): view for view in views}),
         external_tables=MappingProxyType({table.name.casefold(): table for table in state.external_tables}),
+        types=MappingProxyType({named.name.casefold(): named for named in state.types}),
         book=state.book,
     )
 

@@ -21,6 +21,7 @@ from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.cached_plan import typed_parameters
 from secateur.planner.cost_model import CostModel
 from secateur.planner.explain.explain import explain
@@ -75,6 +76,10 @@ class PlanningView:
     def relation(self, name: str) -> TableDef | ViewDef | ExternalTable:
         self._check(name)
         return self.catalog.relation(name)
+
+    @property
+    def types(self) -> Mapping[str, NamedType]:
+        return self.catalog.types
 
     def tables(self) -> tuple[TableDef, ...]:
         return self.catalog.tables()
@@ -226,6 +231,7 @@ class StatementReplies:
             reads_clock=plan.reads_clock,
             merge=row_merge_of(plan) if statement.materialized is None else None,
             typed=typed,
+            textual=statement.textual,
         )
 
     def _kept_plan(self, plan_id: str) -> _KeptPlan:

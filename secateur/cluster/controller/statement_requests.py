@@ -23,6 +23,7 @@ from secateur.cluster.controller.statement_replies import (
 )
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_commands import TableCommands
+from secateur.cluster.controller.type_commands import TypeCommands
 from secateur.cluster.controller.view_commands import ViewCommands
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import AuthenticationError, ProgrammingError
@@ -50,6 +51,7 @@ class StatementRequests:
         statements: Makes the answers, and keeps their plans.
         table_commands: Carries out DDL of tables.
         view_commands: Carries out DDL of views.
+        type_commands: Carries out DDL of types.
         external_tables: Carries out DDL of external tables, and lists their partitions for the planner.
         jobs: The jobs, which KILL ends.
         requests: The requests under way, which KILL ends.
@@ -64,6 +66,7 @@ class StatementRequests:
         statements: StatementReplies,
         table_commands: TableCommands,
         view_commands: ViewCommands,
+        type_commands: TypeCommands,
         external_tables: ExternalTableCommands,
         jobs: ControllerJobs,
         requests: RunningRequests,
@@ -75,6 +78,7 @@ class StatementRequests:
         self._statements = statements
         self._table_commands = table_commands
         self._view_commands = view_commands
+        self._type_commands = type_commands
         self._external_tables = external_tables
         self._jobs = jobs
         self._requests = requests
@@ -201,6 +205,12 @@ class StatementRequests:
             case planned.DropView(name, if_exists):
                 await self._view_commands.drop(name, if_exists=if_exists)
                 return "view dropped"
+            case planned.CreateType(named, or_replace, if_not_exists):
+                await self._type_commands.create(named, or_replace=or_replace, if_not_exists=if_not_exists)
+                return "type created"
+            case planned.DropType(name, if_exists):
+                await self._type_commands.drop(name, if_exists=if_exists)
+                return "type dropped"
             case planned.KillStatement(member, number):
                 await self._kill_statement(member, number)
                 return f"statement {command.statement_id} killed"

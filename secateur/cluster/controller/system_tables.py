@@ -92,6 +92,7 @@ class SystemTables:
             "tables": self._tables,
             "columns": self._columns,
             "indexes": self._indexes,
+            "types": self._types,
             "checks": self._checks,
             "partitions": self._partitions,
             "jobs": self._job_rows,
@@ -224,6 +225,10 @@ class SystemTables:
                     }
                 )
         return sorted(rows, key=lambda row: (row["table_name"], row["position"]))
+
+    async def _types(self) -> list[Row]:
+        types = self._state.catalog.types.values()
+        return [{"type_name": named.name, "data_type": str(named.type), "sql": named.sql} for named in types]
 
     async def _partitions(self) -> list[Row]:
         answers = await self._members.ask_all(GetMemberStats(with_hits=True))

@@ -30,7 +30,7 @@ from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.pruning.row_predicate import one_of
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.coerce import coerce
-from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
+from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind, type_of_arrow
 
 if TYPE_CHECKING:
     import pyarrow.dataset as pads
@@ -44,9 +44,7 @@ class FolderFormat(StrEnum):
     """With a header line; an empty field is NULL, and ``""`` is the empty text."""
 
 
-_NO_CSV: Final = frozenset(
-    {TypeKind.BLOB, TypeKind.INTERVAL, TypeKind.LIST, TypeKind.MAP, TypeKind.STRUCT, TypeKind.UUID}
-)
+_NO_CSV: Final = frozenset({TypeKind.BLOB, TypeKind.INTERVAL, *NESTED, TypeKind.UUID})
 _INTEGERS: Final = (r"^-?(0|[1-9]\d*)$",)
 _FLOATS: Final = (
     r"^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d{1,2})?$|^(nan|NaN|-?inf|-?Infinity)$",

@@ -9,9 +9,11 @@ UTINYINT, USMALLINT, UINTEGER              the next larger signed type
 UBIGINT, HUGEINT                           DECIMAL(20,0), DECIMAL(38,0)
 FLOAT, DOUBLE                              the same
 TIMESTAMP, TIMESTAMP WITH TIME ZONE        TIMESTAMP_NTZ, TIMESTAMP
+TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS    TIMESTAMP_NTZ; one of a fraction of a microsecond is refused
 TIME                                       TIME, which ``spark.sql.timeType.enabled`` allows
-UUID                                       STRING
-lists, STRUCT, MAP                         ARRAY, STRUCT, MAP
+UUID, JSON, ENUM                           STRING
+lists of any and of a fixed length         ARRAY
+STRUCT, MAP                                STRUCT, MAP
 INTERVAL                                   INTERVAL DAY TO SECOND, of 24 hours a day; a value with months is refused,
                                            because an interval of Spark has either months or days
 =========================================  ===============================================

@@ -146,7 +146,11 @@ def _encode(array: pa.Array, name: str, edge: str) -> EncodedColumn:
             f"edge {edge} is partitioned by {name!r} of type {arrow}, which cannot be a key; cast it to a type that"
             " can, such as VARCHAR"
         )
-    return encode_array(array if arrow == sql_type.arrow else array.cast(sql_type.arrow), sql_type)
+    # Instants of any unit meet as microseconds: what a cast cuts off is the same for equal ones.
+    return encode_array(
+        array if arrow == sql_type.arrow else array.cast(sql_type.arrow, safe=not pa.types.is_timestamp(arrow)),
+        sql_type,
+    )
 
 
 def _words(column: EncodedColumn, rows: int) -> npt.NDArray[np.uint64]:

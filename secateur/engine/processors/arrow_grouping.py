@@ -21,14 +21,14 @@ from secateur.engine.kernels.arrow.exact_values import InexactError
 from secateur.engine.kernels.arrow.expression import ColumnExpression
 from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, slot_name
 from secateur.errors import NotSupportedError
-from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind, parse_type, type_of_arrow
+from secateur.partitioning.types.column_type import OPAQUE, SqlType, TypeKind, parse_type, type_of_arrow
 
 _FIRST_ROW: Final = ArrowAggregate(
     AggregateFunction.MIN, ColumnExpression("row", SqlType(TypeKind.INTEGER)), SqlType(TypeKind.INTEGER)
 )
 _ROWS_MAX: Final = 2**31 - 1
 
-_KEY_KINDS: Final = frozenset(TypeKind) - NESTED - {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.UUID, TypeKind.INTERVAL}
+_KEY_KINDS: Final = frozenset(TypeKind) - OPAQUE - {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.UUID}
 """The kinds whose values SQL calls equal only if their bytes are.
 
 0.0 and -0.0 are equal with different bytes, and Arrow takes no UUID and no nested type.

@@ -249,5 +249,7 @@ def _remedy(type_: SqlType) -> str:
             return "equal numbers can have different bits; use DECIMAL or an integer"
         case TypeKind.HUGEINT:
             return "use BIGINT, or DECIMAL(38,0)"
+        case TypeKind.TIMESTAMP_S | TypeKind.TIMESTAMP_MS | TypeKind.TIMESTAMP_NS:
+            return "instants are hashed as microseconds; use TIMESTAMP"
         case _:
             return "use an integer, string, boolean, date, timestamp, decimal, uuid or binary column"

@@ -14,11 +14,14 @@ import pyarrow as pa
 
 from secateur.errors import DataError, NotSupportedError
 from secateur.partitioning.types.cast import cast_column
-from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
+from secateur.partitioning.types.column_type import UNIT_TIMESTAMPS, SqlType, TypeKind, type_of_arrow
 from secateur.partitioning.types.python_column import column_of, without_missing
 
 _AS_GUESSED: Final = frozenset({bool, bytes, float, int, str})
 """Python types whose values Arrow never changes, unless they are mixed, which it refuses."""
+
+
+_UNITS: Final = {SqlType(kind).arrow: SqlType(kind) for kind in UNIT_TIMESTAMPS}
 
 
 def cast_to_arrow(column: pa.Array | pa.ChunkedArray, target: pa.DataType, *, name: str) -> pa.Array:
@@ -92,6 +95,8 @@ def _held_as(target: pa.DataType) -> SqlType | None:
     """The column type that holds every value of an Arrow type; None for an Arrow type that is no column's."""
     if pa.types.is_time(target):
         return SqlType(TypeKind.TIME)
+    if target in _UNITS:
+        return _UNITS[target]
     try:
         return type_of_arrow(target)
     except NotSupportedError:

@@ -12,12 +12,14 @@ decimals              integers and DECIMALs that hold the number; the nearest FL
 floats                integers that hold the number; DECIMALs with a number of which it is the nearest float, as that
                       of 19.99; DOUBLE; FLOAT by rounding
 booleans              BOOLEAN; numbers, as 0 and 1
-texts                 VARCHAR; what the text spells: numbers, BOOLEAN, dates and times in ISO form, UUID
+texts                 VARCHAR; JSON and ENUM, if they are; what the text spells: numbers, BOOLEAN, dates and times in
+                      ISO form, UUID
 bytes                 BLOB; UUID of 16 bytes
-dates, instants       DATE at midnight, TIMESTAMP and TIMESTAMPTZ of whole microseconds
+dates, instants       DATE at midnight; TIMESTAMPs of any unit, and TIMESTAMPTZ, of whole numbers of their unit
 times of day          TIME of whole microseconds
 durations             INTERVAL
 lists, maps, structs  the same whose parts convert; fields are matched by name without regard to case, missing ones NULL
+lists of one length   ARRAY of that length; any other list is refused
 ====================  ==================================================================================================
 
 Dictionaries, run ends and views are read as the values that they stand for, and Arrow's JSON as texts. Times without
@@ -34,10 +36,11 @@ import pyarrow.compute as pc
 
 from secateur.errors import DataError
 from secateur.partitioning.types.calendar import instant_text
-from secateur.partitioning.types.coerce import coerce
-from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
+from secateur.partitioning.types.coerce import coerce, wrong_length
+from secateur.partitioning.types.column_type import TEXTUAL, UNIT_TIMESTAMPS, WORD_INTEGERS, SqlType, TypeKind
 from secateur.partitioning.types.computed_columns import decimals_of_floats, parse_uuids, wrap_uuids
-from secateur.partitioning.types.nested_parts import with_parts
+from secateur.partitioning.types.json_text import check_json
+from secateur.partitioning.types.nested_parts import in_fixed_lists, list_elements, with_parts
 from secateur.partitioning.types.plain_layout import plain_type, plain_values
 from secateur.partitioning.types.python_column import canonical_column
 
@@ -45,6 +48,8 @@ _Column: TypeAlias = pa.ChunkedArray | pa.Array
 
 _TEXT_SHOWN_MAX: Final = 80
 _ALL_INTEGERS: Final = pa.decimal128(20, 0)
+_INFINITE: Final = 2**63 - 1
+"""DuckDB's infinite timestamp, in every unit; the other one has a minus sign."""
 _NARROW_BITS: Final = 64
 
 
@@ -67,28 +72,34 @@ def cast_column(column: _Column, type_: SqlType, *, name: str, first_row: int = 
     """
     target = type_.arrow
     chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-    if chunked.type == target:
+    is_checked = type_.contains(TEXTUAL)
+    if chunked.type == target and not is_checked:
         return chunked
     convert = _conversion(chunked.type, type_)
     if convert is None:
         place, given, wanted = _unconvertible(chunked.type, type_, name)
         raise DataError(
-            f"column {place}: the data are {given}, which is not converted to {wanted} automatically;"
+            f"column {place}: the data are {given}, which is not converted to {wanted.shown} automatically;"
             f" cast the column to {wanted.arrow} first",
             column=name,
             type=str(type_),
         )
     try:
         return pa.chunked_array([convert(chunk) for chunk in chunked.chunks], type=target)
-    except _NOT_EXACT as error:
-        row = _first_failure(chunked, convert)
+    except _NOT_EXACT as caught:
+        row, error = _first_failure(chunked, convert, caught)
         shown = f"{scalar_text(chunked[row])} ({chunked.type})"
-        message = f"column {name}, row {first_row + row}: {shown} does not fit {type_}{_hint(type_)}"
+        why = f": {error}" if is_checked else _hint(type_, error)
+        message = f"column {name}, row {first_row + row}: {shown} does not fit {type_.shown}{why}"
         raise DataError(message, column=name, type=str(type_), row=first_row + row) from error
 
 
 class _NotExactError(ValueError):
     """A conversion of ours met a value that it would change."""
+
+
+class _WrongLengthError(ValueError):
+    """A list has another number of elements than the ARRAY that it is to be; the message has both."""
 
 
 _NOT_EXACT: Final = (pa.ArrowInvalid, pa.ArrowNotImplementedError, DataError, OverflowError, ValueError)
@@ -106,7 +117,9 @@ def scalar_text(value: pa.Scalar) -> str:
     return text if len(text) <= _TEXT_SHOWN_MAX else f"{text[:_TEXT_SHOWN_MAX]}..."
 
 
-def _hint(type_: SqlType) -> str:
+def _hint(type_: SqlType, error: Exception) -> str:
+    if isinstance(error, _WrongLengthError):
+        return f": {error}"
     if type_.kind in WORD_INTEGERS:
         low, high = type_.integer_range
         return f", which holds whole numbers from {low} to {high}"
@@ -115,6 +128,12 @@ def _hint(type_: SqlType) -> str:
             return f", which holds {type_.precision - type_.scale} digits before and {type_.scale} behind the point"
         case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
             return ", which holds whole microseconds"
+        case TypeKind.TIMESTAMP_S:
+            return ", which holds whole seconds"
+        case TypeKind.TIMESTAMP_MS:
+            return ", which holds whole milliseconds"
+        case TypeKind.TIMESTAMP_NS:
+            return ", which holds whole nanoseconds of the years 1677 to 2262"
         case TypeKind.UUID:
             return "; write it as 8-4-4-4-12 hexadecimal digits"
         case _:
@@ -134,7 +153,7 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
     def one_by_one(array: pa.Array) -> pa.Array:
         return canonical_column([coerce(value, type_) for value in array.to_pylist()], type_)
 
-    if source == target:
+    if source == target and not type_.contains(TEXTUAL):
         return lambda array: array
     if pa.types.is_null(source):
         return lambda array: pa.nulls(len(array), target)
@@ -154,15 +173,23 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
     match kind:
         case TypeKind.VARCHAR if is_text:
             return exact
+        case TypeKind.JSON if is_text:
+            return _checked_json
+        case TypeKind.ENUM if is_text:
+            return _checked_enum(type_)
+        case TypeKind.JSON if pa.types.is_primitive(source) and not pa.types.is_temporal(source):
+            return one_by_one
         case TypeKind.BLOB if _is_binary(source):
             return exact
         case TypeKind.DATE if is_day:
             return _to_date
-        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ if is_day:
+        case _ if is_day and pa.types.is_timestamp(target):
             return _timestamps(target)
         case TypeKind.TIME if pa.types.is_time(source):
             return exact
         case TypeKind.DATE | TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ | TypeKind.TIME if is_text:
+            return one_by_one
+        case _ if is_text and kind in UNIT_TIMESTAMPS:
             return one_by_one
         case TypeKind.INTERVAL if pa.types.is_duration(source):
             return lambda array: one_by_one(array.cast(pa.duration("us")))
@@ -172,6 +199,8 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
             return wrap_uuids
         case TypeKind.LIST if _is_list(source):
             return _lists(source, type_)
+        case TypeKind.ARRAY if _is_list(source):
+            return _arrays(source, type_)
         case TypeKind.STRUCT if pa.types.is_struct(source):
             return _structs(source, type_)
         case TypeKind.MAP if pa.types.is_map(source):
@@ -343,6 +372,40 @@ def _lists(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array
     return convert and (lambda array: with_parts(array, lambda part, _: convert(part), type_.arrow))
 
 
+def _checked_json(array: pa.Array) -> pa.Array:
+    for text in array.drop_null().to_pylist():
+        check_json(text)
+    return array.cast(pa.string())
+
+
+def _checked_enum(type_: SqlType) -> _Convert:
+    values = pa.array(type_.values, pa.string())
+
+    def checked(array: pa.Array) -> pa.Array:
+        texts = array.cast(pa.string())
+        if not pc.all(pc.is_in(texts.drop_null(), values), min_count=0).as_py():
+            raise _NotExactError("it is none of the values")
+        return texts
+
+    return checked
+
+
+def _arrays(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array] | None:
+    assert type_.element is not None
+    convert = _conversion(source.value_type, type_.element)
+    if convert is None:
+        return None
+
+    def convert_lists(array: pa.Array) -> pa.Array:
+        lengths = pc.list_value_length(array).drop_null()
+        wrong = lengths.filter(pc.not_equal(lengths, type_.length))
+        if len(wrong):
+            raise _WrongLengthError(wrong_length(wrong[0].as_py(), type_))
+        return in_fixed_lists(convert(list_elements(array)), array, type_.arrow)
+
+    return convert_lists
+
+
 def _to_date(array: pa.Array) -> pa.Array:
     moments = _timestamps(pa.timestamp("us"))(array)
     days = moments.cast(pa.date32(), safe=False)
@@ -356,21 +419,36 @@ def _timestamps(target: pa.DataType) -> Callable[[pa.Array], pa.Array]:
         # Arrow keeps the instant in UTC for any zone: through the bare integer it is only relabelled; a
         # direct cast would convert to local time.
         zone = None if pa.types.is_date(array.type) else array.type.tz
-        return array.cast(pa.timestamp("us", zone)).cast(pa.int64()).cast(target)
+        return array.cast(pa.timestamp(target.unit, zone)).cast(pa.int64()).cast(target)
 
-    return convert
+    def with_infinities(array: pa.Array) -> pa.Array:
+        if pa.types.is_date(array.type) or array.type.unit in ("ns", target.unit):
+            return convert(array)  # pandas' last nanosecond is a day in 2262
+        numbers = array.cast(pa.int64())
+        is_infinite = pc.or_(pc.equal(numbers, _INFINITE), pc.equal(numbers, -_INFINITE))
+        if not pc.any(is_infinite).as_py():
+            return convert(array)
+        finite = convert(pc.if_else(is_infinite, pa.scalar(None, array.type), array))
+        return pc.if_else(is_infinite, numbers.cast(target), finite)
+
+    return with_infinities
 
 
-def _first_failure(column: pa.ChunkedArray, convert: Callable[[pa.Array], Any]) -> int:
-    """Find the first row that does not convert, by bisection: a slice fails if one of its rows does."""
+def _first_failure(
+    column: pa.ChunkedArray, convert: Callable[[pa.Array], Any], error: Exception
+) -> tuple[int, Exception]:
+    """Find the first row that does not convert, and its error, by bisection: a slice fails if one of its rows does.
+
+    ``error`` is that of the whole column.
+    """
     start, stop = 0, len(column)
     while stop - start > 1:
         middle = (start + stop) // 2
         try:
             for chunk in column.slice(start, middle - start).chunks:
                 convert(chunk)
-        except _NOT_EXACT:
-            stop = middle
+        except _NOT_EXACT as caught:
+            stop, error = middle, caught
         else:
             start = middle
-    return start
+    return start, error

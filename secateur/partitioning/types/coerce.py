@@ -2,8 +2,9 @@
 
 Canonical forms, exactly these classes: ``bool``, ``int``, ``float``, ``Decimal`` with exactly the column's scale,
 ``str``, ``bytes``, ``date``, ``time``, ``datetime`` (naive for TIMESTAMP, aware in UTC for TIMESTAMPTZ), ``timedelta``
-for INTERVAL, or a ``MonthDayNano`` of Arrow, ``uuid.UUID``, ``list`` for LIST, ``dict`` of all fields in their order
-for STRUCT, ``list`` of pairs for MAP; None for NULL.
+for INTERVAL, or a ``MonthDayNano`` of Arrow, ``uuid.UUID``, ``list`` for LIST and ARRAY, ``dict`` of all fields in
+their order for STRUCT, ``list`` of pairs for MAP; None for NULL. TIMESTAMP_S and TIMESTAMP_MS have naive datetimes,
+TIMESTAMP_NS has ``numpy.datetime64`` of nanoseconds: no class of Python has these.
 
 Accepted conversions: numbers to numbers where the value stays the same; text that spells the value; dates to midnight;
 numpy scalars and members of an enum to the Python value they hold; pandas' NA and NaT to NULL. A point in time without
@@ -27,15 +28,23 @@ from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 
 from secateur.errors import DataError
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import below_power_of_ten, fits, rescaled
+from secateur.partitioning.types.json_text import check_json, json_of
 
 _INTEGER_TEXT: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
 _UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 FINER_TEXT: Final = re.compile(r"[.,]\d{6}0*[1-9]")
 """What texts have of which Python's ``fromisoformat`` cuts off a fraction of a microsecond."""
+_NANOSECOND_TEXT: Final = re.compile(r"([.,]\d{6})(\d+)")
+_NANOSECONDS: Final = np.dtype("datetime64[ns]")
+_NO_NANOSECOND: Final = "it is not a whole number of nanoseconds in the years 1677 to 2262"
+_EPOCH: Final = datetime(1970, 1, 1)
+_INFINITE: Final = 2**63 - 1
+"""The nanoseconds of DuckDB's infinity, and with a minus sign those of the other."""
 _PARTS_OF_INTERVAL: Final = frozenset({"months", "days", "nanoseconds"})
 _MISSING: Final = frozenset({"NAType", "NaTType"})
 PLAIN_CLASSES: Final = frozenset({bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID})
@@ -88,7 +97,7 @@ def coerce(value: Any, type_: SqlType, *, column: str | None = None) -> Any:
     shown = shown if len(shown) <= _TEXT_SHOWN_MAX else f"{shown[:_TEXT_SHOWN_MAX]}..."
     where = "the value" if column is None else f"column {column}:"
     raise DataError(
-        f"{where} {shown} ({type(value).__name__}) does not fit {type_}: {reason}", column=column, type=str(type_)
+        f"{where} {shown} ({type(value).__name__}) does not fit {type_.shown}: {reason}", column=column, type=str(type_)
     )
 
 
@@ -148,7 +157,7 @@ def _convert(value: Any, type_: SqlType) -> Any:
         if isinstance(value, np.generic):
             # The shortest text of a single float is shorter than that of the double that it is.
             is_short = isinstance(value, np.floating) and value.itemsize < 8 and type_.kind is TypeKind.DECIMAL
-            value = str(value) if is_short and math.isfinite(value) else _from_numpy(value)
+            value = str(value) if is_short and math.isfinite(value) else _from_numpy(value, type_)
     if type_.kind is TypeKind.DECIMAL:
         return _to_decimal(value, type_)
     if type_.is_integer:
@@ -156,8 +165,15 @@ def _convert(value: Any, type_: SqlType) -> Any:
     match type_.kind:
         case TypeKind.LIST if type_.element is not None:
             return _to_list(value, type_.element)
+        case TypeKind.ARRAY if type_.element is not None:
+            found = _to_list(value, type_.element)
+            if len(found) != type_.length:
+                raise _CannotError(wrong_length(len(found), type_))
+            return found
         case TypeKind.STRUCT:
             return _to_struct(value, type_)
+        case TypeKind.ENUM:
+            return _to_enum(value, type_)
         case TypeKind.MAP:
             return _to_map(value, *type_.parts)
         case _:
@@ -165,8 +181,15 @@ def _convert(value: Any, type_: SqlType) -> Any:
     return _CONVERTERS[type_.kind](value)
 
 
-def _from_numpy(value: np.generic) -> Any:
+def wrong_length(length: int, type_: SqlType) -> str:
+    """The reason why a list with so many elements is no value of an ARRAY."""
+    return f"it has {length} element{'' if length == 1 else 's'}, and the type {type_.length}"
+
+
+def _from_numpy(value: np.generic, type_: SqlType) -> Any:
     if isinstance(value, np.datetime64):
+        if type_.kind is TypeKind.TIMESTAMP_NS:
+            return value  # finer than what Python has
         # A unit that is too coarse or too fine overflows or truncates silently; converting back reveals it.
         micros = value.astype("datetime64[us]")
         moment = micros.astype(datetime)
@@ -266,6 +289,27 @@ def _to_text(value: Any) -> str:
     return str.__str__(value)  # str() asks a class of the user's
 
 
+def _to_json(value: Any) -> str:
+    if not isinstance(value, str):
+        try:
+            value = json_of(value)
+        except (TypeError, ValueError) as error:
+            raise _CannotError(str(error)) from error
+    text = _to_text(value)
+    try:
+        check_json(text)
+    except ValueError as error:
+        raise _CannotError(str(error)) from error
+    return text
+
+
+def _to_enum(value: Any, type_: SqlType) -> str:
+    text = _to_text(value)
+    if text not in type_.values:
+        raise _CannotError("it is none of the values")
+    return text
+
+
 def _to_blob(value: Any) -> bytes:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
@@ -304,6 +348,39 @@ def _instant_text(text: str) -> str:
 
 def _to_timestamp(value: Any) -> datetime:
     return _to_timestamp_tz(value).replace(tzinfo=None)
+
+
+def _to_whole(unit: str, microseconds: int) -> Callable[[Any], datetime]:
+    def convert(value: Any) -> datetime:
+        moment = _to_timestamp(value)
+        if moment.microsecond % microseconds:
+            raise _CannotError(f"it is not a whole number of {unit}")
+        return moment
+
+    return convert
+
+
+def _to_nanoseconds(value: Any) -> np.datetime64:
+    """A point in time; one of pandas, of numpy or in a text may have nanoseconds."""
+    beyond = 0
+    if isinstance(value, np.datetime64):
+        exact = value.astype(_NANOSECONDS)
+        if np.isnat(value) or exact.astype(value.dtype) != value or abs(exact.astype(np.int64)) >= _INFINITE:
+            raise _CannotError(_NO_NANOSECOND)
+        return exact
+    if isinstance(value, str) and (finer := _NANOSECOND_TEXT.search(value)):
+        digits = finer[2].rstrip("0")
+        if len(digits) > 3:
+            raise _CannotError("it is not a whole number of nanoseconds")
+        beyond = int(digits.ljust(3, "0"))
+        value = f"{value[: finer.start(2)]}{value[finer.end(2) :]}"
+    elif isinstance(value, datetime) and (beyond := getattr(value, "nanosecond", 0)):
+        value = datetime.combine(value.date(), value.timetz())
+    since = _to_timestamp(value) - _EPOCH
+    total = ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000 + beyond
+    if abs(total) >= _INFINITE:
+        raise _CannotError(_NO_NANOSECOND)
+    return np.datetime64(total, "ns")
 
 
 def _to_timestamp_tz(value: Any) -> datetime:
@@ -353,10 +430,25 @@ def _to_uuid(value: Any) -> UUID:
 
 def _to_list(value: Any, element: SqlType) -> list[Any]:
     if isinstance(value, np.ndarray):
-        value = value.tolist()
+        # Those of nanoseconds would be bare numbers.
+        value = value.tolist() if value.dtype.kind != "M" else [None if np.isnat(one) else one for one in value]
     if not isinstance(value, (list, tuple)):
         raise _CannotError("give a list")
+    if element.is_float and set(map(type, value)) == {float}:  # such as an embedding, in a tenth of the time
+        wide = np.array(value)
+        narrow = rounded_floats(wide, element)
+        if narrow is not None:
+            return list(value) if narrow is wide else narrow.tolist()
     return [None if item is None else _convert(item, element) for item in value]
+
+
+def rounded_floats(values: npt.NDArray[np.float64], type_: SqlType) -> npt.NDArray[np.floating[Any]] | None:
+    """Doubles as values of FLOAT or DOUBLE; themselves for the latter, None if one is too large."""
+    if type_.kind is _DOUBLE:
+        return values
+    with np.errstate(over="ignore"):
+        found = values.astype(np.float32)
+    return None if (np.isinf(found) & ~np.isinf(values)).any() else found
 
 
 def _to_struct(value: Any, type_: SqlType) -> dict[str, Any]:
@@ -397,11 +489,15 @@ _CONVERTERS: Final[dict[TypeKind, Callable[[Any], Any]]] = {
     TypeKind.FLOAT: _to_single,
     TypeKind.DOUBLE: _to_float,
     TypeKind.VARCHAR: _to_text,
+    TypeKind.JSON: _to_json,
     TypeKind.BLOB: _to_blob,
     TypeKind.DATE: _to_date,
     TypeKind.TIME: _to_time,
     TypeKind.TIMESTAMP: _to_timestamp,
     TypeKind.TIMESTAMPTZ: _to_timestamp_tz,
+    TypeKind.TIMESTAMP_S: _to_whole("seconds", 1_000_000),
+    TypeKind.TIMESTAMP_MS: _to_whole("milliseconds", 1000),
+    TypeKind.TIMESTAMP_NS: _to_nanoseconds,
     TypeKind.INTERVAL: _to_interval,
     TypeKind.UUID: _to_uuid,
 }

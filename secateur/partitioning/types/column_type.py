@@ -38,14 +38,20 @@ class TypeKind(Enum):
     DOUBLE = "DOUBLE"
     DECIMAL = "DECIMAL"
     VARCHAR = "VARCHAR"
+    JSON = "JSON"
+    ENUM = "ENUM"
     BLOB = "BLOB"
     DATE = "DATE"
     TIME = "TIME"
     TIMESTAMP = "TIMESTAMP"
     TIMESTAMPTZ = "TIMESTAMP WITH TIME ZONE"
+    TIMESTAMP_S = "TIMESTAMP_S"
+    TIMESTAMP_MS = "TIMESTAMP_MS"
+    TIMESTAMP_NS = "TIMESTAMP_NS"
     INTERVAL = "INTERVAL"
     UUID = "UUID"
     LIST = "LIST"
+    ARRAY = "ARRAY"
     STRUCT = "STRUCT"
     MAP = "MAP"
 
@@ -53,8 +59,14 @@ class TypeKind(Enum):
     __hash__ = object.__hash__
 
 
-NESTED: Final = frozenset({TypeKind.LIST, TypeKind.STRUCT, TypeKind.MAP})
-"""The kinds whose values are made of other values. They are no keys, and only DuckDB compares them."""
+NESTED: Final = frozenset({TypeKind.LIST, TypeKind.ARRAY, TypeKind.STRUCT, TypeKind.MAP})
+"""The kinds whose values are made of other values."""
+UNIT_TIMESTAMPS: Final = frozenset({TypeKind.TIMESTAMP_S, TypeKind.TIMESTAMP_MS, TypeKind.TIMESTAMP_NS})
+"""The timestamps of another unit than microseconds, in which the partition function hashes instants."""
+TEXTUAL: Final = frozenset({TypeKind.JSON, TypeKind.ENUM})
+"""The kinds that lie in memory as texts, of which they have some only."""
+OPAQUE: Final = NESTED | UNIT_TIMESTAMPS | TEXTUAL | {TypeKind.INTERVAL}
+"""The kinds that are stored and returned, but are no keys, and that only DuckDB compares."""
 
 _INTEGERS: Final = {
     TypeKind.TINYINT: (-(2**7), 2**7 - 1),
@@ -85,11 +97,16 @@ _ARROW: Final[dict[TypeKind, pa.DataType]] = {
     TypeKind.FLOAT: pa.float32(),
     TypeKind.DOUBLE: pa.float64(),
     TypeKind.VARCHAR: pa.string(),
+    TypeKind.JSON: pa.string(),
+    TypeKind.ENUM: pa.string(),
     TypeKind.BLOB: pa.binary(),
     TypeKind.DATE: pa.date32(),
     TypeKind.TIME: pa.time64("us"),
     TypeKind.TIMESTAMP: pa.timestamp("us"),
     TypeKind.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
+    TypeKind.TIMESTAMP_S: pa.timestamp("s"),
+    TypeKind.TIMESTAMP_MS: pa.timestamp("ms"),
+    TypeKind.TIMESTAMP_NS: pa.timestamp("ns"),
     TypeKind.INTERVAL: pa.month_day_nano_interval(),
     TypeKind.UUID: pa.uuid(),
 }
@@ -130,15 +147,20 @@ _ALIASES: Final = {
     "VARBINARY": TypeKind.BLOB,
     "DATETIME": TypeKind.TIMESTAMP,
     "TIMESTAMPTZ": TypeKind.TIMESTAMPTZ,
+    "TIMESTAMP_US": TypeKind.TIMESTAMP,
 }
 
 _NAMES: Final = {kind.value: kind for kind in TypeKind} | _ALIASES
 _SCALAR_TEXT: Final = re.compile(r"([A-Za-z][A-Za-z0-9_ ]*?)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
+_ENUM_TEXT: Final = re.compile(r"ENUM\s*\(\s*('.*')\s*\)", re.IGNORECASE | re.DOTALL)
+_ENUM_VALUE: Final = re.compile(r"\s*'((?:[^']|'')*)'\s*(?:,|\Z)")
 _NESTED_TEXT: Final = re.compile(r"(STRUCT|ROW|MAP)\s*(\(.*\))", re.IGNORECASE | re.DOTALL)
 DEPTH_MAX: Final = 24
 """The depth to which types may be nested. Arrow reads 64 levels from a stream, and a MAP takes two."""
 _DECIMAL_PRECISION_MAX: Final = 38
-_APART: Final = NESTED | {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.HUGEINT, TypeKind.TIME, TypeKind.INTERVAL}
+LENGTH_MAX: Final = 100_000
+"""The most elements of an ARRAY, as in DuckDB."""
+_APART: Final = OPAQUE | {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.HUGEINT, TypeKind.TIME}
 _TYPES_CACHED_MAX: Final = 1024
 _TEXT_SHOWN_MAX: Final = 200
 
@@ -162,8 +184,10 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
         kind: The type constructor.
         precision: Decimal digits in all, for DECIMAL; else 0.
         scale: Decimal digits behind the point, for DECIMAL; else 0.
-        element: The type of the elements, for LIST; else None.
+        element: The type of the elements, for LIST and ARRAY; else None.
         fields: The fields of a STRUCT, at least one; ``key`` and ``value`` of a MAP; else empty.
+        length: The number of elements of an ARRAY, the list of a fixed length; else 0.
+        values: The values of an ENUM in their order, at least one; else empty.
     """
 
     kind: TypeKind
@@ -171,12 +195,17 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
     scale: int = 0
     element: SqlType | None = None
     fields: tuple[Field, ...] = ()
+    length: int = 0
+    values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         is_decimal = self.kind is TypeKind.DECIMAL
         if (
-            (self.element is not None) is not (self.kind is TypeKind.LIST)
+            (self.element is not None) is not (self.kind in (TypeKind.LIST, TypeKind.ARRAY))
+            or not (1 <= self.length <= LENGTH_MAX if self.kind is TypeKind.ARRAY else self.length == 0)
             or not self._has_right_fields()
+            or bool(self.values) is not (self.kind is TypeKind.ENUM)
+            or len(set(self.values)) < len(self.values)
             or not (
                 1 <= self.precision <= _DECIMAL_PRECISION_MAX and 0 <= self.scale <= self.precision
                 if is_decimal
@@ -185,7 +214,8 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
         ):
             raise ValueError(
                 f"there is no type {self.kind.value} of precision {self.precision}, scale {self.scale}, element type"
-                f" {self.element} and fields {', '.join(field.name for field in self.fields) or 'none'}"
+                f" {self.element}, length {self.length}, fields"
+                f" {', '.join(field.name for field in self.fields) or 'none'} and {len(self.values)} values"
             )
 
     def _has_right_fields(self) -> bool:
@@ -210,12 +240,22 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
                 return f"DECIMAL({self.precision},{self.scale})"
             case TypeKind.LIST:
                 return f"{self.element}[]"
+            case TypeKind.ARRAY:
+                return f"{self.element}[{self.length}]"
+            case TypeKind.ENUM:
+                return "ENUM('" + "', '".join(value.replace("'", "''") for value in self.values) + "')"
             case TypeKind.STRUCT:
                 return f"STRUCT({', '.join(f'{field_name(field.name)} {field.type}' for field in self.fields)})"
             case TypeKind.MAP:
                 return f"MAP({', '.join(str(field.type) for field in self.fields)})"
             case _:
                 return self.kind.value
+
+    @property
+    def shown(self) -> str:
+        """The SQL text for a message, in which a long one is cut."""
+        text = str(self)
+        return text if len(text) <= _TEXT_SHOWN_MAX else f"{text[:_TEXT_SHOWN_MAX]}..."
 
     @property
     def arrow(self) -> pa.DataType:
@@ -225,6 +265,8 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
                 return pa.decimal128(self.precision, self.scale)
             case TypeKind.LIST if self.element is not None:
                 return pa.list_(self.element.arrow)
+            case TypeKind.ARRAY if self.element is not None:
+                return pa.list_(self.element.arrow, self.length)
             case TypeKind.STRUCT:
                 return pa.struct([pa.field(field.name, field.type.arrow) for field in self.fields])
             case TypeKind.MAP:
@@ -236,6 +278,15 @@ class SqlType(msgspec.Struct, frozen=True, array_like=True):
     def parts(self) -> tuple[SqlType, ...]:
         """The types that it is built of: of the elements, of the fields, or of key and value; none for a scalar."""
         return (self.element,) if self.element is not None else tuple(field.type for field in self.fields)
+
+    @property
+    def of_any_length(self) -> SqlType:
+        """The type with lists of any length in place of those of a fixed one, at any depth."""
+        if not self.contains((TypeKind.ARRAY,)):
+            return self
+        if self.element is not None:
+            return SqlType(TypeKind.LIST, element=self.element.of_any_length)
+        return SqlType(self.kind, fields=tuple(Field(field.name, field.type.of_any_length) for field in self.fields))
 
     def contains(self, kinds: Container[TypeKind]) -> bool:
         """Whether its kind, or one inside of it at any depth, is one of these."""
@@ -287,11 +338,18 @@ def parse_type(text: str) -> SqlType:
 
 def _parsed(text: str, whole: str, levels: int) -> SqlType:
     """Read ``text``, which is ``whole`` or a part of it, and may contain so many levels of other types."""
+    if enum := _ENUM_TEXT.fullmatch(text):
+        return _enum(enum[1], whole)
     listed, nested = without_suffix(text), _NESTED_TEXT.fullmatch(text)
     if (listed or nested) and not levels:
         raise NotSupportedError(f"type {_shown(whole)} is nested deeper than {DEPTH_MAX} levels: use fewer")
-    if listed and listed[1] is None:
-        return SqlType(TypeKind.LIST, element=_parsed(listed[0], whole, levels - 1))
+    if listed:
+        element = _parsed(listed[0], whole, levels - 1)
+        if listed[1] is None:
+            return SqlType(TypeKind.LIST, element=element)
+        if not 1 <= listed[1] <= LENGTH_MAX:
+            raise NotSupportedError(f"type {_shown(text)} has a length of {listed[1]}: use 1 to {LENGTH_MAX}")
+        return SqlType(TypeKind.ARRAY, element=element, length=listed[1])
     if nested is None:
         return _scalar(text, whole)
     parts = arguments(f"STRUCT{nested[2]}", "STRUCT")
@@ -310,10 +368,25 @@ def _parsed(text: str, whole: str, levels: int) -> SqlType:
     return SqlType(TypeKind.STRUCT, fields=fields)
 
 
+def _enum(listed: str, whole: str) -> SqlType:
+    values: list[str] = []
+    at = 0
+    while at < len(listed):
+        value = _ENUM_VALUE.match(listed, at)
+        if value is None:
+            raise NotSupportedError(f"type {_shown(whole)} needs values as texts: ENUM('small', 'large')")
+        values.append(value[1].replace("''", "'"))
+        at = value.end()
+    if len(set(values)) < len(values):
+        twice = next(value for value in values if values.count(value) > 1)
+        raise NotSupportedError(f"type {_shown(whole)} has the value {_shown(twice)} twice: list it once")
+    return SqlType(TypeKind.ENUM, values=tuple(values))
+
+
 def _scalar(text: str, whole: str) -> SqlType:
     match = _SCALAR_TEXT.fullmatch(text)
     kind = _NAMES.get(re.sub(r"\s+", " ", match[1]).upper()) if match else None
-    if match is None or kind is None or kind in NESTED:
+    if match is None or kind is None or kind in NESTED or kind is TypeKind.ENUM:
         because = "" if text == whole.strip() else f", because of {_shown(text)}"
         raise NotSupportedError(
             f"type {_shown(whole)} is not supported{because}; use one of {', '.join(k.value for k in TypeKind)}"
@@ -336,7 +409,10 @@ def _shown(text: str) -> str:
 
 
 def type_of_arrow(arrow: pa.DataType) -> SqlType:
-    """The column type that holds every value of an Arrow type.
+    """The column type that holds the values of an Arrow type.
+
+    It holds every value, but for timestamps of nanoseconds: they are TIMESTAMP, like those of every other unit, because
+    pandas and Parquet have nanoseconds where nobody asked for them. A TIMESTAMP refuses a fraction of a microsecond.
 
     Raises:
         NotSupportedError: No column type holds it.
@@ -346,8 +422,10 @@ def type_of_arrow(arrow: pa.DataType) -> SqlType:
 
 def _of_arrow(arrow: pa.DataType, whole: pa.DataType, levels: int) -> SqlType:
     for kind, candidate in _ARROW.items():
-        if candidate == arrow:
+        if candidate == arrow and kind not in UNIT_TIMESTAMPS:
             return SqlType(TypeKind.DECIMAL, 38, 0) if kind is TypeKind.HUGEINT else SqlType(kind)
+    if isinstance(arrow, pa.JsonType):
+        return SqlType(TypeKind.JSON)
     if pa.types.is_dictionary(arrow):
         return _of_arrow(arrow.value_type, whole, levels)
     if pa.types.is_decimal(arrow) and arrow.precision <= _DECIMAL_PRECISION_MAX and 0 <= arrow.scale <= arrow.precision:
@@ -364,6 +442,9 @@ def _of_arrow(arrow: pa.DataType, whole: pa.DataType, levels: int) -> SqlType:
         raise NotSupportedError(
             f"an Arrow type is nested deeper than {DEPTH_MAX} levels: {_shown(str(whole))}; use fewer"
         )
+    if pa.types.is_fixed_size_list(arrow) and 1 <= arrow.list_size <= LENGTH_MAX:
+        element = _of_arrow(arrow.value_type, whole, levels - 1)
+        return SqlType(TypeKind.ARRAY, element=element, length=arrow.list_size)
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
         return SqlType(TypeKind.LIST, element=_of_arrow(arrow.value_type, whole, levels - 1))
     if pa.types.is_map(arrow):

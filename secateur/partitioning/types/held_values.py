@@ -8,7 +8,8 @@
 Both are an error wherever they would enter or leave. Inside a query they behave as in DuckDB.
 
 The other way, Arrow has maps with a NULL key or with one key twice. The dialect has none, so they are refused too. Nor
-has it texts that are not UTF-8, which Arrow's own readers and functions let pass.
+has it texts that are not UTF-8, which Arrow's own readers and functions let pass, nor a TIMESTAMP_S or TIMESTAMP_MS in
+a year that 64 bits of microseconds do not reach: DuckDB takes it from Arrow, and a cast of it breaks the database.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError
@@ -28,6 +30,9 @@ from secateur.partitioning.types.result_type import Constructor, ResultType
 _MICROSECONDS_MAX: Final = (2**63 - 1) // 1000
 _DAY: Final = 86_400 * 10**6
 _PER_MICROSECOND: Final = {"us": 1, "ns": 1000}
+_PER_UNIT: Final = {"s": 10**6, "ms": 1000}
+"""The microseconds of the units that reach years which DuckDB has not."""
+_INFINITE: Final = 2**63 - 1
 _TEXT_SHOWN_MAX: Final = 80
 _TYPES_CACHED_MAX: Final = 1024
 
@@ -97,7 +102,7 @@ def guarded_interval_sql(value: str, is_long: str) -> str:
 
 
 def check_held(column: pa.ChunkedArray, name: str) -> None:
-    """Refuse times that are not within a day, intervals that are not whole microseconds, and maps with unusable keys.
+    """Refuse times and timestamps beyond those of the dialect, fractions of its intervals, and unusable keys of maps.
 
     Values inside of lists, structs and maps are checked too.
 
@@ -118,6 +123,8 @@ def check_held(column: pa.ChunkedArray, name: str) -> None:
 def _may_have(type_: pa.DataType) -> bool:
     if pa.types.is_time(type_) or type_ == pa.month_day_nano_interval() or pa.types.is_map(type_):
         return True
+    if pa.types.is_timestamp(type_):
+        return type_.unit in _PER_UNIT
     return any(_may_have(type_.field(index).type) for index in range(type_.num_fields))
 
 
@@ -127,6 +134,8 @@ def _check(array: pa.Array, name: str) -> None:
         return
     if pa.types.is_time64(kind):
         _check_times(array, name)
+    elif pa.types.is_timestamp(kind):
+        _check_years(array, name)
     elif kind == pa.month_day_nano_interval():
         _check_intervals(array, name)
     elif pa.types.is_struct(kind):
@@ -154,6 +163,17 @@ def _check_times(array: pa.Array, name: str) -> None:
         raise DataError(
             f"column {name!r} has {shown}, and the last one here is 23:59:59.999999: use '00:00:00', or CAST it to"
             " VARCHAR",
+            column=name,
+        )
+
+
+def _check_years(array: pa.Array, name: str) -> None:
+    present = array.drop_null().view(pa.int64()).to_numpy()
+    last = _INFINITE // _PER_UNIT[array.type.unit]
+    if ((np.abs(present) > last) & (np.abs(present) != _INFINITE)).any():
+        raise DataError(
+            f"column {name!r} has an instant in a year that timestamps here do not have: they reach from 290308 BC to"
+            " 294247",
             column=name,
         )
 

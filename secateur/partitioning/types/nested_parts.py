@@ -76,6 +76,21 @@ def with_parts(
     return pa.ListArray.from_arrays(offsets, converted(list_elements(array), 0), type=wanted, mask=mask)
 
 
+def in_fixed_lists(elements: pa.Array, array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The elements of the lists of an array, as :func:`list_elements` gives them, in lists of a fixed length.
+
+    Args:
+        elements: The elements, converted; as many for each list as the length.
+        array: The lists of any kind. A NULL has NULL elements underneath.
+        wanted: The type of the result.
+    """
+    if not array.null_count:
+        return pa.FixedSizeListArray.from_arrays(elements, type=wanted)
+    valid = np.repeat(array.is_valid().to_numpy(zero_copy_only=False), wanted.list_size)
+    places = pa.array(np.cumsum(valid) - 1, mask=~valid)
+    return pa.FixedSizeListArray.from_arrays(elements.take(places), type=wanted, mask=array.is_null())
+
+
 def interval_cells(array: pa.Array) -> npt.NDArray[Any]:
     """The months, days and nanoseconds of an INTERVAL array, as :data:`INTERVAL_LAYOUT`; anything for a NULL."""
     data = array.buffers()[1]
@@ -86,8 +101,11 @@ def interval_cells(array: pa.Array) -> npt.NDArray[Any]:
 
 def list_elements(array: pa.Array) -> pa.Array:
     """The elements of an Arrow list array of any kind, without those that a NULL has underneath."""
-    if isinstance(array, (pa.FixedSizeListArray, pa.ListViewArray, pa.LargeListViewArray)):  # a view has any order
+    if isinstance(array, (pa.ListViewArray, pa.LargeListViewArray)):  # a view has any order
         return array.flatten()
+    if isinstance(array, pa.FixedSizeListArray):
+        # Of NULLs alone there are no elements, which Arrow cannot make of every type.
+        return array.flatten() if array.null_count < len(array) else array.values.slice(0, 0)
     lengths = _lengths(array)
     if array.null_count and lengths[_null_rows(array)].any():
         return array.flatten()

@@ -15,24 +15,35 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError
-from secateur.partitioning.types.coerce import coerce, is_missing
+from secateur.partitioning.types.coerce import coerce, is_missing, rounded_floats
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
+from secateur.partitioning.types.json_text import is_json
 
 _SAME: Final[dict[TypeKind, type]] = {
     **dict.fromkeys(WORD_INTEGERS, int),
     TypeKind.BOOLEAN: bool,
     TypeKind.VARCHAR: str,
+    TypeKind.JSON: str,
+    TypeKind.ENUM: str,
     TypeKind.BLOB: bytes,
     TypeKind.DOUBLE: float,
     TypeKind.DATE: date,
     TypeKind.TIMESTAMP: datetime,
     TypeKind.DECIMAL: Decimal,
 }
-"""The Python types whose values need no cast; integers are taken by their range. No other type has one."""
+"""The Python types whose values need no cast; integers are taken by their range, JSON and ENUM where they are valid."""
 
 
-def as_they_stand(values: list[Any], column_type: SqlType) -> pa.Array | None:
-    """Values as a column, if each is NULL or of the column's type without a cast; else None."""
+def as_they_stand(values: list[Any], column_type: SqlType, *, column: str | None = None) -> pa.Array | None:
+    """Values as a column, if each is NULL or of the column's type without a cast; else None.
+
+    Lists of doubles are values of an ARRAY of FLOAT or DOUBLE, whose cast rounds each as DuckDB's does.
+
+    Raises:
+        DataError: A list of doubles has another length than the ARRAY, and ``column`` is given: the message names it.
+    """
+    if column_type.kind is TypeKind.ARRAY and column_type.element is not None and column_type.element.is_float:
+        return _fixed_lists(values, column_type, column)
     if not _need_no_cast(values, column_type):
         return None
     try:
@@ -40,6 +51,26 @@ def as_they_stand(values: list[Any], column_type: SqlType) -> pa.Array | None:
     except (pa.ArrowException, OverflowError, UnicodeError, ValueError):
         # out of range, too many digits, not UTF-8: only DuckDB converts it, or reports the error, as the dialect does
         return None
+
+
+def _fixed_lists(values: list[Any], type_: SqlType, column: str | None) -> pa.Array | None:
+    """Lists of doubles alone, or NULL, as an ARRAY; None where DuckDB has to cast them."""
+    assert type_.element is not None
+    given = [value for value in values if value is not None]
+    if not all(type(value) is list and set(map(type, value)) <= {float} for value in given):
+        return None
+    for value in given:
+        if len(value) != type_.length:
+            return None if column is None else coerce(value, type_, column=column)  # which raises
+    floats = rounded_floats(np.array(given, np.float64).reshape(-1), type_.element)
+    if floats is None:
+        return None
+    is_null = pa.array([value is None for value in values], pa.bool_())
+    elements = pa.array(floats)
+    if len(given) < len(values):
+        valid = np.repeat(~is_null.to_numpy(zero_copy_only=False), type_.length)
+        elements = elements.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
+    return pa.FixedSizeListArray.from_arrays(elements, type=type_.arrow, mask=is_null)
 
 
 def canonical_as_it_stands(value: Any, column_type: SqlType, *, column: str | None = None) -> Any:
@@ -60,7 +91,15 @@ def _need_no_cast(values: list[Any], column_type: SqlType) -> bool:
     kinds = set(map(type, values)) - {type(None)}
     if not kinds <= {_SAME.get(column_type.kind)}:
         return False
-    return column_type.kind is not TypeKind.TIMESTAMP or all(value is None or value.tzinfo is None for value in values)
+    match column_type.kind:
+        case TypeKind.TIMESTAMP:
+            return all(value is None or value.tzinfo is None for value in values)
+        case TypeKind.JSON:
+            return all(value is None or is_json(value) for value in values)
+        case TypeKind.ENUM:
+            return set(values) <= {None, *column_type.values}
+        case _:
+            return True
 
 
 def column_of(values: Iterable[Any], type_: SqlType, *, name: str, first_row: int = 1) -> pa.Array:
@@ -101,6 +140,10 @@ def canonical_column(values: Sequence[Any], type_: SqlType) -> pa.Array:
     is_null = [value is None for value in values]
     mask = pa.array(is_null) if any(is_null) else None
     match type_.kind:
+        case TypeKind.ARRAY if type_.element is not None:
+            gaps = [None] * type_.length
+            items = canonical_column([item for value in values for item in value or gaps], type_.element)
+            return pa.FixedSizeListArray.from_arrays(items, type=type_.arrow, mask=mask)
         case TypeKind.LIST if type_.element is not None:
             items = canonical_column([item for value in values for item in value or ()], type_.element)
             return pa.ListArray.from_arrays(_offsets(values), items, type=type_.arrow, mask=mask)

@@ -15,9 +15,6 @@ from secateur.partitioning.types.column_type import SqlType, parse_type
 from secateur.partitioning.types.type_text import arguments, name_and_type, unquoted, without_suffix
 
 FINER_TYPES: Final[dict[str, pa.DataType]] = {
-    "TIMESTAMP_S": pa.timestamp("s"),
-    "TIMESTAMP_MS": pa.timestamp("ms"),
-    "TIMESTAMP_NS": pa.timestamp("ns"),
     "TIME_NS": pa.time64("ns"),
 }
 """Scalar types that no column of a table has and that Arrow carries as they are."""

@@ -23,7 +23,7 @@ from secateur.engine.kernels.arrow.expression import (
     ParameterListExpression,
     ScalarFunction,
 )
-from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.partitioning.types.column_type import OPAQUE, SqlType, TypeKind
 from secateur.planner.arrow.constants import cast_constant, constant_of, sql_type
 from secateur.planner.arrow.declined import DeclineError, KernelDeclined
 from secateur.planner.prune.column_types import INSTANTS, is_exact
@@ -83,7 +83,7 @@ def known(column: Column) -> Expression:
 
 def is_orderable(type_: SqlType) -> bool:
     """Whether Arrow groups and orders values of a type as DuckDB does (NaN is handled where it occurs)."""
-    return type_.kind not in NESTED and type_.kind is not TypeKind.INTERVAL
+    return type_.kind not in OPAQUE
 
 
 def all_of(conditions: Sequence[Expression]) -> Expression | None:

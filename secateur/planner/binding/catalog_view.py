@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.views.view import ViewDef
 
@@ -35,6 +36,11 @@ class CatalogView(Protocol):
         """The table, view or external table of a name; raises UnknownTableError with near names."""
         ...
 
+    @property
+    def types(self) -> Mapping[str, NamedType]:
+        """The named types, by case-folded name."""
+        ...
+
     def tables(self) -> Sequence[TableDef]:
         """All tables."""
         ...
@@ -56,6 +62,11 @@ class PlanningCatalog:
     def version(self) -> int:
         """The version of the catalog."""
         return self.view.version
+
+    @property
+    def types(self) -> Mapping[str, NamedType]:
+        """The named types, by case-folded name."""
+        return self.view.types
 
     @property
     def statistics_snapshot(self) -> StatisticsSnapshot:

@@ -17,7 +17,7 @@ Several changes are made in the order written, all or none. A range is dropped b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -37,6 +37,7 @@ from secateur.partitioning.tables.alteration import (
     altered,
 )
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.defaults import read_default
 from secateur.planner.ddl.partition_by import read_range
@@ -70,12 +71,15 @@ class _Written(NamedTuple):
     end: int
 
 
-def read_alter_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> AlterTable | AlterColumns:
+def read_alter_table(
+    cursor: TokenCursor, find: Callable[[str], TableDef], types: Mapping[str, NamedType]
+) -> AlterTable | AlterColumns:
     """Read an ALTER statement and check it against the table as it is.
 
     Args:
         cursor: At the word ALTER.
         find: The catalog's lookup by name.
+        types: The named types, by case-folded name.
 
     Raises:
         SqlSyntaxError: At the first token that cannot be.
@@ -93,7 +97,7 @@ def read_alter_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Al
         if cursor.at(*words):
             raise cursor.unsupported(f"ALTER TABLE {' '.join(words)}", _WHAT_CAN_BE_ALTERED)
     if not _is_of_ranges(cursor):
-        return _read_columns(cursor, table)
+        return _read_columns(cursor, table, types)
     component = table.scheme.range
     if component is None:
         message = (
@@ -117,12 +121,12 @@ def _is_of_ranges(cursor: TokenCursor) -> bool:
     )
 
 
-def _read_columns(cursor: TokenCursor, table: TableDef) -> AlterColumns:
+def _read_columns(cursor: TokenCursor, table: TableDef, types: Mapping[str, NamedType]) -> AlterColumns:
     now = datetime.now(UTC)
     changes: list[ColumnChange] = []
     while True:
         start = cursor.offset
-        changes.append(_read_column_change(cursor, altered(table, changes, now).table))
+        changes.append(_read_column_change(cursor, altered(table, changes, now).table, types))
         try:
             altered(table, changes, now)
         except (SchemeError, UnknownColumnError) as error:
@@ -134,7 +138,7 @@ def _read_columns(cursor: TokenCursor, table: TableDef) -> AlterColumns:
     return AlterColumns(table, tuple(changes))
 
 
-def _read_column_change(cursor: TokenCursor, table: TableDef) -> ColumnChange:
+def _read_column_change(cursor: TokenCursor, table: TableDef, types: Mapping[str, NamedType]) -> ColumnChange:
     """One change of a table as those before it leave it."""
     if cursor.accept("RENAME"):
         if cursor.accept("TO"):
@@ -153,7 +157,7 @@ def _read_column_change(cursor: TokenCursor, table: TableDef) -> ColumnChange:
         return drop
     if cursor.accept("ADD"):
         cursor.accept("COLUMN")
-        return _read_add(cursor)
+        return _read_add(cursor, types)
     if not cursor.accept("ALTER"):
         raise cursor.expected("ADD, DROP, RENAME or ALTER")
     cursor.accept("COLUMN")
@@ -168,7 +172,7 @@ def _read_column_change(cursor: TokenCursor, table: TableDef) -> ColumnChange:
         return SetNullable(column.name, nullable=True)
     if not (cursor.accept("TYPE") or cursor.accept("SET", "DATA", "TYPE")):
         raise cursor.expected("SET DEFAULT, DROP DEFAULT, SET NOT NULL, DROP NOT NULL or TYPE")
-    type_ = read_type(cursor, column.name)
+    type_ = read_type(cursor, column.name, types)
     if cursor.at("USING") or cursor.at("COLLATE"):
         raise cursor.unsupported(
             cursor.word(), "a type may become a wider one; for another value add a column, UPDATE it and drop this one"
@@ -176,10 +180,10 @@ def _read_column_change(cursor: TokenCursor, table: TableDef) -> ColumnChange:
     return SetType(column.name, type_)
 
 
-def _read_add(cursor: TokenCursor) -> AddColumn:
+def _read_add(cursor: TokenCursor, types: Mapping[str, NamedType]) -> AddColumn:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     name = cursor.name("the name of a column")
-    column = Column(name, read_type(cursor, name))
+    column = Column(name, read_type(cursor, name, types))
     while not (cursor.at_end or cursor.at(",")):
         if cursor.accept("DEFAULT"):
             column = replace(column, default=read_default(cursor, name, column.type))

@@ -2,59 +2,76 @@
 
 ::
 
-    <type>  := <scalar> | { STRUCT | ROW } (name <type>, ...) | MAP (<type>, <type>) | <type>[]
+    <type>  := <scalar> | ENUM ('a', 'b') | <name of a type>
+             | { STRUCT | ROW } (name <type>, ...) | MAP (<type>, <type>) | <type>[] | <type>[n]
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from secateur.errors import NotSupportedError
-from secateur.partitioning.types.column_type import DEPTH_MAX, Field, SqlType, TypeKind, parse_type
-from secateur.planner.text.token_cursor import TokenCursor
+from secateur.partitioning.types.column_type import DEPTH_MAX, LENGTH_MAX, Field, SqlType, TypeKind, parse_type
+from secateur.partitioning.types.named_type import NamedType
+from secateur.planner.text.token_cursor import TokenCursor, is_name
+from secateur.planner.text.tokens import TokenKind
 
 _WORDS_BEHIND: Final = ("PRECISION", "WITH", "WITHOUT", "TIME", "ZONE", "VARYING")
-_REFUSED: Final = frozenset({"UNION", "ENUM"})
+_REFUSED: Final = frozenset({"UNION"})
 
 
-def read_type(cursor: TokenCursor, column: str) -> SqlType:
+def read_type(cursor: TokenCursor, column: str, types: Mapping[str, NamedType]) -> SqlType:
     """Read the type of a column.
+
+    Args:
+        cursor: At its first token.
+        column: The column's name, for messages.
+        types: The named types, by case-folded name.
 
     Raises:
         SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: There are no columns of it.
     """
-    return _read(cursor, column, 0)
+    return _read(cursor, column, types, 0)
 
 
-def _read(cursor: TokenCursor, column: str, depth: int) -> SqlType:
+def _read(cursor: TokenCursor, column: str, types: Mapping[str, NamedType], depth: int) -> SqlType:
     start = cursor.offset
     if depth > DEPTH_MAX:
         raise _too_deep(cursor, column, start)
     match cursor.word() if cursor.at_ahead(1, "(") else "":
         case "STRUCT" | "ROW":
-            type_ = _struct(cursor, column, depth)
+            type_ = _struct(cursor, column, types, depth)
         case "MAP":
             cursor.expect("MAP", "(")
-            key = _read(cursor, column, depth + 1)
+            key = _read(cursor, column, types, depth + 1)
             if not cursor.accept(","):
                 raise cursor.expected("',' and the type of the values")
-            type_ = SqlType.map_of(key, _read(cursor, column, depth + 1))
+            type_ = SqlType.map_of(key, _read(cursor, column, types, depth + 1))
             cursor.expect(")")
+        case "ENUM":
+            type_ = read_enum(cursor, f"column {column!r}")
         case _:
-            type_ = _scalar(cursor, column)
+            type_ = _named(cursor, types) or _scalar(cursor, column)
     while cursor.accept("["):
-        if not cursor.at("]"):
-            raise cursor.unsupported(f"column {column!r}: a list of a fixed length", "leave out the number")
+        offset = cursor.offset
+        length = None if cursor.at("]") else cursor.natural("the length of each list, or ']'")
         cursor.expect("]")
         depth += 1
         if depth > DEPTH_MAX:
             raise _too_deep(cursor, column, start)
-        type_ = SqlType(TypeKind.LIST, element=type_)
+        if length is None:
+            type_ = SqlType(TypeKind.LIST, element=type_)
+        elif 1 <= length <= LENGTH_MAX:
+            type_ = SqlType(TypeKind.ARRAY, element=type_, length=length)
+        else:
+            message = f"column {column!r}: lists of the length {length}; it has to be 1 to {LENGTH_MAX}"
+            raise cursor.error(NotSupportedError, message, offset, len(str(length)))
     return type_
 
 
-def _struct(cursor: TokenCursor, column: str, depth: int) -> SqlType:
+def _struct(cursor: TokenCursor, column: str, types: Mapping[str, NamedType], depth: int) -> SqlType:
     cursor.take()
     cursor.expect("(")
     fields: dict[str, Field] = {}
@@ -68,11 +85,47 @@ def _struct(cursor: TokenCursor, column: str, depth: int) -> SqlType:
                 offset,
                 len(name),
             )
-        fields[name.casefold()] = Field(name, _read(cursor, column, depth + 1))
+        fields[name.casefold()] = Field(name, _read(cursor, column, types, depth + 1))
         if not cursor.accept(","):
             break
     cursor.expect(")")
     return SqlType(TypeKind.STRUCT, fields=tuple(fields.values()))
+
+
+def read_enum(cursor: TokenCursor, what: str) -> SqlType:
+    """Read ``ENUM ('a', 'b')``.
+
+    Args:
+        cursor: At the word ENUM.
+        what: What is of this type, for messages.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        NotSupportedError: There are no values, or one is there twice.
+    """
+    cursor.expect("ENUM", "(")
+    values: dict[str, None] = {}
+    while True:
+        token = cursor.peek()
+        if token is None or token.kind is not TokenKind.STRING:
+            raise cursor.expected(f"a value of {what} as text, such as 'small'")
+        if token.text in values:
+            message = f"{what}: the value {token.text!r} is there twice: list it once"
+            raise cursor.error(NotSupportedError, message, token.start, token.end - token.start + 1)
+        values[cursor.take().text] = None
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return SqlType(TypeKind.ENUM, values=tuple(values))
+
+
+def _named(cursor: TokenCursor, types: Mapping[str, NamedType]) -> SqlType | None:
+    token = cursor.peek()
+    named = types.get(token.text.casefold()) if token is not None and is_name(token) else None
+    if named is None or cursor.at_ahead(1, "."):
+        return None
+    cursor.take()
+    return named.type
 
 
 def _scalar(cursor: TokenCursor, column: str) -> SqlType:

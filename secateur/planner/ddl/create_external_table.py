@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Final
 
 from secateur.connectors.external.folder import FolderConnector, FolderFormat
-from secateur.errors import SqlSyntaxError
+from secateur.errors import NotSupportedError, SqlSyntaxError
 from secateur.partitioning.tables.table import Column
-from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.column_type import TEXTUAL, UNIT_TIMESTAMPS, SqlType
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.statement import CreateExternalTable
 from secateur.planner.text.token_cursor import TokenCursor
@@ -72,7 +72,14 @@ def _read_columns(cursor: TokenCursor, names: set[str]) -> list[tuple[str, SqlTy
             message = f"column {name!r} is declared twice (names are compared without regard to case)"
             raise cursor.error(SqlSyntaxError, message, offset, len(name))
         names.add(name.casefold())
-        return name, None if cursor.at(",") or cursor.at(")") else read_type(cursor, name)
+        if cursor.at(",") or cursor.at(")"):
+            return name, None
+        offset, kind = cursor.offset, read_type(cursor, name, {})
+        if kind.contains(UNIT_TIMESTAMPS | TEXTUAL):  # the schema of a connector is Arrow's, which does not tell these
+            other = "TIMESTAMP" if kind.contains(UNIT_TIMESTAMPS) else "VARCHAR"
+            message = f"column {name!r}: the type {kind.shown} in an external table is not supported: use {other}"
+            raise cursor.error(NotSupportedError, message, offset, cursor.offset - offset)
+        return name, kind
 
     found = cursor.listed(column)
     cursor.expect(")")

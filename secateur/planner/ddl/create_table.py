@@ -13,7 +13,7 @@ A table without a primary key gets a hidden column (:mod:`~secateur.partitioning
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -25,6 +25,7 @@ from secateur.partitioning.schemes.components import ROW_ID, HashComponent
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.row_ids import ROW_ID_COLUMN
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.ddl.checks import WrittenCheck, checks_of, read_check
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.comment_on import read_text
@@ -52,7 +53,6 @@ REFUSED_OBJECTS: Final = {
     "SCHEMA": "there is one schema of tables, main",
     "DATABASE": "there is one schema of tables, main",
     "SEQUENCE": "give keys with the rows",
-    "TYPE": "use VARCHAR with the values as text",
     "MACRO": "write the expression, or a view",
     "FUNCTION": "write the expression, or a view",
     "TEMP": "write CREATE TABLE or CREATE VIEW, and DROP it afterwards",
@@ -98,8 +98,12 @@ class Clauses:
     comment: str | None = None
 
 
-def read_create_table(cursor: TokenCursor) -> CreateTable:
+def read_create_table(cursor: TokenCursor, types: Mapping[str, NamedType]) -> CreateTable:
     """Read a CREATE statement and check everything that can be checked without a catalog.
+
+    Args:
+        cursor: At the word CREATE.
+        types: The named types, by case-folded name.
 
     Raises:
         SqlSyntaxError: At the first invalid token.
@@ -108,7 +112,7 @@ def read_create_table(cursor: TokenCursor) -> CreateTable:
     """
     or_replace, if_not_exists = read_create(cursor)
     name = cursor.name_in_main("the name of a table")
-    draft = _read_elements(cursor, name)
+    draft = _read_elements(cursor, name, types)
     clauses = read_clauses(cursor)
     cursor.expect_end()
     columns = [
@@ -306,7 +310,7 @@ def _read_options(cursor: TokenCursor) -> bool:
     return is_on
 
 
-def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
+def _read_elements(cursor: TokenCursor, table: str, types: Mapping[str, NamedType]) -> _Draft:
     draft = _Draft()
     cursor.expect("(")
     while True:
@@ -319,7 +323,7 @@ def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
         elif any(cursor.at(word, "(") or cursor.at(word, "KEY") for word in REFUSED_CLAUSES):
             raise _unsupported_constraint(cursor)
         else:
-            _read_column(cursor, draft)
+            _read_column(cursor, draft, types)
         if not cursor.accept(","):
             break
     cursor.expect(")")
@@ -344,7 +348,7 @@ def _read_elements(cursor: TokenCursor, table: str) -> _Draft:
     return draft
 
 
-def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
+def _read_column(cursor: TokenCursor, draft: _Draft, types: Mapping[str, NamedType]) -> None:
     offset = cursor.offset
     name = cursor.name("the name of a column or PRIMARY KEY (...)")
     if any(name.casefold() == column.name.casefold() for column in draft.columns):
@@ -354,7 +358,7 @@ def _read_column(cursor: TokenCursor, draft: _Draft) -> None:
             offset,
             len(name),
         )
-    draft.columns.append(Column(name, read_type(cursor, name)))
+    draft.columns.append(Column(name, read_type(cursor, name, types)))
     draft.offsets[name] = offset
     while not (cursor.at(",") or cursor.at(")") or cursor.at_end):
         constraint_offset = cursor.offset

@@ -28,6 +28,7 @@ from secateur.partitioning.tables.distinct_keys import first_of_each_key
 from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.default_value import FUNCTIONS
 from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.dml.assignments import read_column
@@ -36,6 +37,7 @@ from secateur.planner.dml.conflict import Conflict, DoUpdate, check_conflicts, r
 from secateur.planner.dml.expressions import TextSpan, is_default, read_expression
 from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import ChangeTarget, read_insert_target
+from secateur.planner.dml.textual_parameters import as_texts
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import TokenKind
@@ -47,6 +49,7 @@ from secateur.protocol.statements import (
     InsertTemplate,
     Literal,
     Statement,
+    TextualParameters,
 )
 
 _LITERALS: Final = frozenset({TokenKind.STRING, TokenKind.NUMBER})
@@ -67,6 +70,7 @@ class InsertValues(Statement):
         mode: The treatment of keys that exist already.
         template: How a client makes the rows from the parameters, if it can, with None for each literal; else None.
         rows: The place of the VALUES clause in the user's text.
+        textual: The parameters that are texts to check.
     """
 
     is_cached = True
@@ -76,6 +80,7 @@ class InsertValues(Statement):
     mode: InsertMode
     template: InsertTemplate | None
     rows: TextSpan
+    textual: TextualParameters = ()
 
     def evaluate(self, params: Sequence[Any], catalog_version: int) -> EvaluatedInsert:
         """The rows for these parameters.
@@ -84,7 +89,8 @@ class InsertValues(Statement):
             DataError: A value that its column cannot hold.
             NullKeyError: NULL, or nothing, for a column that is NOT NULL.
         """
-        found = default_kernel().run(self.sql, {}, list(params), names=list(self.columns))
+        values = as_texts(params, self.textual) or ()
+        found = default_kernel().run(self.sql, {}, values, names=list(self.columns))
         rows = without_row_ids(conform(found, self.table))
         if self.mode is InsertMode.UPSERT:
             rows = first_of_each_key(rows, self.table)
@@ -143,6 +149,15 @@ class Insert:
     returning: tuple[Composed, bool] | None
 
     @property
+    def assigned(self) -> list[tuple[str, TextSpan | None]]:
+        """The columns that it names, with the places of the values that it gives them."""
+        found: list[tuple[str, TextSpan | None]] = []
+        if isinstance(self.source, ValuesRows) and self.columns is not None:
+            for row in self.source.values:
+                found += zip(self.columns, (value.span for value in row), strict=True)
+        return found + (list(self.conflict.assignments.items()) if isinstance(self.conflict, DoUpdate) else [])
+
+    @property
     def is_load(self) -> bool:
         """Whether the rows can be sent to their partitions unchanged."""
         if self.returning is not None or isinstance(self.conflict, DoUpdate):
@@ -188,7 +203,12 @@ class Insert:
         assert isinstance(whole.source, ValuesRows)
         assert whole.columns is not None
         template = _template(whole.columns, whole.source.values, self.parameters, self.conflict)
-        return InsertValues(table, whole.columns, whole.query().text, self.conflict, template, self.source.span)
+        composer = Composer(self.sql, self.parameters, self.ctes).say("SELECT * FROM ")
+        # Lists may have any length here: who evaluates the query names the column of one that is wrong.
+        types = [table.column(name).type.of_any_length for name in whole.columns]
+        self._say_values(composer, whole.source, whole.columns, types)
+        text = composer.finish().text
+        return InsertValues(table, whole.columns, text, self.conflict, template, self.source.span)
 
     def query(self) -> Composed:
         """The query for the rows; that of VALUES has each value cast to the type of its column."""
@@ -262,15 +282,20 @@ class Insert:
             casts = zip(values, types, (*columns, *made), strict=True)
             items = ", ".join(f"CAST({value} AS {type_}) AS {quoted(column)}" for value, type_, column in casts)
             composer.say(f"(SELECT {items} FROM (\n", self.source, f"\n) AS source({', '.join(names)})) AS v")
-            return
+        else:
+            defaults = tuple(default_value(table.column(name)) for name in made)
+            rows = tuple((*row, *defaults) for row in self.source.values)
+            self._say_values(composer, ValuesRows(rows, self.source.span), (*columns, *made), types)
+
+    @staticmethod
+    def _say_values(composer: Composer, source: ValuesRows, columns: Sequence[str], types: Sequence[SqlType]) -> None:
         composer.say("(VALUES ")
-        for number, row in enumerate(self.source.values):
+        for number, row in enumerate(source.values):
             composer.say(", (" if number else "(")
-            cells = (*row, *(default_value(table.column(name)) for name in made))
-            for position, (value, type_) in enumerate(zip(cells, types, strict=True)):
+            for position, (value, type_) in enumerate(zip(row, types, strict=True)):
                 composer.say(", " if position else "", "CAST(", *value.words, f" AS {type_})")
             composer.say(")")
-        composer.say(f") AS v({', '.join(map(quoted, (*columns, *made)))})")
+        composer.say(f") AS v({', '.join(map(quoted, columns))})")
 
 
 def read_insert(

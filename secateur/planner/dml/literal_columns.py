@@ -53,7 +53,7 @@ def _reader(type_: SqlType) -> Callable[[str], Any] | None:
     if type_.is_integer:
         return _integer
     match type_.kind:
-        case TypeKind.VARCHAR:
+        case TypeKind.VARCHAR | TypeKind.JSON | TypeKind.ENUM:
             return _quoted
         case TypeKind.BOOLEAN:
             return _boolean

@@ -36,6 +36,7 @@ from secateur.planner.dml.row_changes import (
     assigned_values,
     column_of,
     default_words,
+    places_of,
     row_changes_items,
     target_text,
 )
@@ -108,6 +109,12 @@ class Merge:
     on: TextSpan | tuple[str, ...]
     clauses: tuple[_Clause, ...]
     returning: tuple[Composed, bool] | None
+
+    @property
+    def assigned(self) -> list[tuple[str, TextSpan | None]]:
+        """The columns that clauses name, with the places of their values."""
+        named = (clause.values for clause in self.clauses if not isinstance(clause.values, _Columns))
+        return [place for values in named for place in places_of(values)]
 
     def source_query(self) -> Composed:
         """The query for the rows of the source, to ask for its columns."""

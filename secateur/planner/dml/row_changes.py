@@ -34,6 +34,11 @@ def assigned_values(assignments: Assignments, table: TableDef) -> dict[str, Valu
     }
 
 
+def places_of(values: Mapping[str, Value]) -> list[tuple[str, TextSpan | None]]:
+    """The columns whose values are pieces of the user's as they stand, with their places."""
+    return [(name, words[0]) for name, words in values.items() if len(words) == 1 and isinstance(words[0], TextSpan)]
+
+
 @dataclass(frozen=True, slots=True)
 class RowChangesQuery:
     """A change, before planning.

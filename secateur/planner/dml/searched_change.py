@@ -85,7 +85,9 @@ class SearchedChange:
         for position, name in enumerate(columns):
             composer.say(", " if position else "")
             if name in values:
-                composer.say("CAST((", *values[name], f") AS {table.column(name).type}) AS {quoted(name)}")
+                # Lists may have any length here: who conforms the rows names the column of one that is wrong.
+                type_ = table.column(name).type.of_any_length
+                composer.say("CAST((", *values[name], f") AS {type_}) AS {quoted(name)}")
             else:
                 composer.say(column_of(self.target, name))
         if self.where is not None:

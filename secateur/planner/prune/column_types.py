@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.partitioning.types.column_type import NESTED, TEXTUAL, UNIT_TIMESTAMPS, SqlType, TypeKind
 from secateur.planner.tree.types import DecimalInfo, LogicalType, StringInfo
 
-_PLAIN: Final = {kind.value: SqlType(kind) for kind in TypeKind if kind not in NESTED and kind is not TypeKind.DECIMAL}
+_WITH_MORE: Final = NESTED | UNIT_TIMESTAMPS | TEXTUAL | {TypeKind.DECIMAL}
+_PLAIN: Final = {kind.value: SqlType(kind) for kind in TypeKind if kind not in _WITH_MORE}
 INSTANTS: Final = {
     TypeKind.DATE: (TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ),
     TypeKind.TIMESTAMP: (TypeKind.TIMESTAMPTZ,),
@@ -18,8 +19,8 @@ INSTANTS: Final = {
 def sql_type(type_: LogicalType) -> SqlType | None:
     """The type of columns that a type is.
 
-    None for a nested one, one with another name, such as JSON, and a text with a collation: they compare in ways of
-    their own.
+    None for a nested one, a timestamp of another unit than microseconds, one with another name, such as JSON, and a
+    text with a collation: they compare in ways of their own.
     """
     if type_.type_info is None:
         return _PLAIN.get(type_.id)

@@ -10,7 +10,7 @@ from typing import Final
 
 from secateur.engine.sql.select_plan import ExternalScan
 from secateur.partitioning.pruning.row_predicate import OpenPredicate
-from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.partitioning.types.column_type import OPAQUE, SqlType, TypeKind
 from secateur.planner.bind.bound_plan import BoundPlan, Unreadable
 from secateur.planner.prune.bounds import multiply
 from secateur.planner.prune.predicate import PredicateReader
@@ -19,7 +19,7 @@ from secateur.planner.scans.scan_reading import ScanReading
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 
-_APART: Final = NESTED | {TypeKind.FLOAT, TypeKind.DOUBLE, TypeKind.INTERVAL}
+_APART: Final = OPAQUE | {TypeKind.FLOAT, TypeKind.DOUBLE}
 """Types without an order of values that connectors could rely on, such as that of NaN."""
 
 

@@ -30,7 +30,7 @@ from secateur.partitioning.pruning.comparison import OPERATORS
 from secateur.partitioning.pruning.comparison_target import AbsoluteColumn, BareColumn, LinearColumn
 from secateur.partitioning.pruning.nodes import boxes_of
 from secateur.partitioning.pruning.operand import Evaluated, Operand, ParameterList, parameters_of
-from secateur.partitioning.types.column_type import SqlType, parse_type
+from secateur.partitioning.types.column_type import UNIT_TIMESTAMPS, SqlType, parse_type
 from secateur.planner.binding.functions import aggregate_names
 from secateur.planner.cost_model import CostModel
 from secateur.planner.select import BoundSelect
@@ -256,8 +256,11 @@ class _Statement:
             return None
         ((_, type_text),) = query.columns
         try:
+            type_ = parse_type(type_text)
+            if type_.contains(UNIT_TIMESTAMPS):  # they prune nothing, and values of Python lose their nanoseconds
+                return None
             alone = f"{definitions}SELECT * FROM (\n{text}\n) AS subquery" if needed else text
-            return _Candidate(subquery, text, query, parse_type(type_text), bounded, alone)
+            return _Candidate(subquery, text, query, type_, bounded, alone)
         except NotSupportedError:
             return None
 

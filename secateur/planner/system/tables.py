@@ -65,6 +65,7 @@ _ENDED_STATEMENT: Final = {
 
 _TABLES: Final = (
     _table("members", {"id": _TEXT}, **_columns_of(MemberInfo)),
+    _table("types", {"type_name": _TEXT}, data_type=_TEXT, sql=_TEXT),
     _table(
         "tables",
         {"table_name": _TEXT},

@@ -10,6 +10,7 @@ _FILES = {
     "tokens": ["tokenize"],
     "hoisted_lists": ["hoist_lists"],
     "literal_rows": ["take_literal_rows"],
+    "named_types": ["named_types_in"],
     "parameters": ["NO_PARAMETERS", "ParameterStyle", "Parameters", "read_parameters"],
     "compared_syntax": ["compared_trees"],
     "splicing": ["splice", "spliced"],

@@ -110,7 +110,7 @@ SqlSyntaxError: expected the name of a field of column 's', not an empty one (li
 -- unknown type
 CREATE TABLE t (a INTT, PRIMARY KEY (a))
 /*
-NotSupportedError: column 'a': type 'INTT' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP (line 1, column 19)
+NotSupportedError: column 'a': type 'INTT' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, JSON, ENUM, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, INTERVAL, UUID, LIST, ARRAY, STRUCT, MAP (line 1, column 19)
   CREATE TABLE t (a INTT, PRIMARY KEY (a))
                     ^^^^
 */
@@ -470,16 +470,16 @@ NotSupportedError: table t: column m of type MAP(INTEGER, INTEGER) cannot be par
 -- an unknown type inside of a struct
 CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT, y MAP(VARCHAR, NOPE)[]))
 /*
-NotSupportedError: column 's': type 'NOPE' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP (line 1, column 67)
+NotSupportedError: column 's': type 'NOPE' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, JSON, ENUM, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, INTERVAL, UUID, LIST, ARRAY, STRUCT, MAP (line 1, column 67)
   CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT, y MAP(VARCHAR, NOPE)[]))
                                                                     ^^^^
 */
 ----
--- a list of a fixed length inside of a struct
-CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT[3]))
+-- a list of the length 0 inside of a struct
+CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT[0]))
 /*
-NotSupportedError: column 's': a list of a fixed length is not supported: leave out the number (line 1, column 51)
-  CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT[3]))
+NotSupportedError: column 's': lists of the length 0; it has to be 1 to 100000 (line 1, column 51)
+  CREATE TABLE t (a INT PRIMARY KEY, s STRUCT(x INT[0]))
                                                     ^
 */
 ----
@@ -516,27 +516,59 @@ NotSupportedError: column 'l': its type is nested deeper than 24 levels: use few
 */
 ----
 -- an enum
-CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x'))
+CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x', 1))
 /*
-NotSupportedError: column 's': the type ENUM is not supported: results of queries may have it; a column may be VARCHAR, or a STRUCT (line 1, column 38)
-  CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x'))
-                                       ^^^^
+SqlSyntaxError: expected a value of column 's' as text, such as 'small', found '1' (line 1, column 48)
+  CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x', 1))
+                                                 ^
 */
 ----
--- an array
-CREATE TABLE t (a INT PRIMARY KEY, s INT[3])
+-- an enum, 2
+CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x', 'y', 'x'))
 /*
-NotSupportedError: column 's': a list of a fixed length is not supported: leave out the number (line 1, column 42)
-  CREATE TABLE t (a INT PRIMARY KEY, s INT[3])
+NotSupportedError: column 's': the value 'x' is there twice: list it once (line 1, column 53)
+  CREATE TABLE t (a INT PRIMARY KEY, s ENUM('x', 'y', 'x'))
+                                                      ^^^
+*/
+----
+-- an array without a length that DuckDB has
+CREATE TABLE t (a INT PRIMARY KEY, s INT[100001])
+/*
+NotSupportedError: column 's': lists of the length 100001; it has to be 1 to 100000 (line 1, column 42)
+  CREATE TABLE t (a INT PRIMARY KEY, s INT[100001])
+                                           ^^^^^^
+*/
+----
+-- a length that is no number
+CREATE TABLE t (a INT PRIMARY KEY, s INT[x])
+/*
+SqlSyntaxError: expected the length of each list, or ']', found 'x' (line 1, column 42)
+  CREATE TABLE t (a INT PRIMARY KEY, s INT[x])
                                            ^
 */
 ----
--- a type of no column
-CREATE TABLE t (a INT PRIMARY KEY, s JSON)
+-- a key of nanoseconds
+CREATE TABLE t (a TIMESTAMP_NS PRIMARY KEY)
 /*
-NotSupportedError: column 's': type 'JSON' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP (line 1, column 38)
-  CREATE TABLE t (a INT PRIMARY KEY, s JSON)
-                                       ^^^^
+NotSupportedError: table t: column a of type TIMESTAMP_NS cannot be part of a key or index; use TIMESTAMP, or keep it as a plain column (line 1, column 32)
+  CREATE TABLE t (a TIMESTAMP_NS PRIMARY KEY)
+                                 ^^^^^^^^^^^
+*/
+----
+-- a key of lists of a fixed length, whose partitions another column decides
+CREATE TABLE t (a INT, v FLOAT[3], PRIMARY KEY (a, v)) PARTITION BY HASH (a) PARTITIONS 2
+/*
+NotSupportedError: table t: column v of type FLOAT[3] cannot be part of a key or index; keep it as a plain column (line 1, column 36)
+  CREATE TABLE t (a INT, v FLOAT[3], PRIMARY KEY (a, v)) PARTITION BY HASH (a) PARTITIONS 2
+                                     ^^^^^^^^^^^
+*/
+----
+-- a type of no column
+CREATE TABLE t (a INT PRIMARY KEY, s BIT)
+/*
+NotSupportedError: column 's': type 'BIT' is not supported; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, JSON, ENUM, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, INTERVAL, UUID, LIST, ARRAY, STRUCT, MAP (line 1, column 38)
+  CREATE TABLE t (a INT PRIMARY KEY, s BIT)
+                                       ^^^
 */
 ----
 -- a schema
@@ -901,7 +933,7 @@ SchemeError: the query has two columns of one name (without regard to case): giv
 -- a type of no column, 2
 CREATE TABLE x PRIMARY KEY (a) AS SELECT 1 AS a, {'b': '1'::BIT} AS s
 /*
-NotSupportedError: column 's': type 'STRUCT(b BIT)' is not supported, because of 'BIT'; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, INTERVAL, UUID, LIST, STRUCT, MAP: CAST it in the query (line 1, column 35)
+NotSupportedError: column 's': type 'STRUCT(b BIT)' is not supported, because of 'BIT'; use one of BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, FLOAT, DOUBLE, DECIMAL, VARCHAR, JSON, ENUM, BLOB, DATE, TIME, TIMESTAMP, TIMESTAMP WITH TIME ZONE, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, INTERVAL, UUID, LIST, ARRAY, STRUCT, MAP: CAST it in the query (line 1, column 35)
   CREATE TABLE x PRIMARY KEY (a) AS SELECT 1 AS a, {'b': '1'::BIT} AS s
                                     ^
 */

@@ -13,7 +13,6 @@ _ONE_SCHEMA: Final = "all tables and views are in the schema main"
 _NO_TEMPORARY: Final = "every table is of all connections"
 _KEY_ALONE: Final = "a table has no constraint but CHECK and its primary key, which has no name"
 _NO_NUMBERING: Final = "the server numbers no rows, and computes no columns: no sequences, identities, computed columns"
-_NO_JSON: Final = "there is no column type JSON: values of sqlalchemy.JSON are text, whose parts are not reached"
 _NO_KEY: Final = "the table of the test has no primary key, and the plugin gives it one"
 _CONDITIONS: Final = "an index has columns, and is searched for values: no direction, expression or condition"
 _CALENDAR: Final = "DuckDB's TIME WITH TIME ZONE is no type of columns"
@@ -39,7 +38,6 @@ NOT_SUPPORTED: Final = {
     "empty_inserts": _NO_NUMBERING,
     "implements_get_lastrowid": _NO_NUMBERING,
     "autoincrement_without_sequence": _NO_NUMBERING,
-    "json_type": _NO_JSON,
     "reflect_indexes_with_ascdesc": _CONDITIONS,
     "indexes_with_expressions": _CONDITIONS,
     "reflect_indexes_with_expressions": _CONDITIONS,

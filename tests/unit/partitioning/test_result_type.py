@@ -15,7 +15,8 @@ from secateur.partitioning.types import (
 def test_a_column_type_is_none_for_types_that_only_results_have() -> None:
     assert column_type_of("BIGINT[]") == SqlType(TypeKind.LIST, element=SqlType(TypeKind.BIGINT))
     assert str(column_type_of("STRUCT(a INTEGER)")) == "STRUCT(a INTEGER)"
-    assert column_type_of("STRUCT(a INTEGER[3])") is None
+    assert str(column_type_of("STRUCT(a INTEGER[3])")) == "STRUCT(a INTEGER[3])"
+    assert column_type_of("STRUCT(a BIT[3])") is None
     assert column_type_of("MAP(VARCHAR, BIT)") is None
 
 

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import NotSupportedError
-from secateur.partitioning.types import KEYWORDS, NESTED, SqlType, TypeKind, parse_type, type_of_arrow
+from secateur.partitioning.types import KEYWORDS, NESTED, UNIT_TIMESTAMPS, SqlType, TypeKind, parse_type, type_of_arrow
 
-SCALARS = [kind for kind in TypeKind if kind not in NESTED]
+SCALARS = [kind for kind in TypeKind if kind not in NESTED and kind is not TypeKind.ENUM]
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,10 @@ SCALARS = [kind for kind in TypeKind if kind not in NESTED]
         ("NUMERIC(5)", "DECIMAL(5,0)"),
         ("dec ( 38 , 10 )", "DECIMAL(38,10)"),
         ("FLOAT[]", "FLOAT[]"),
+        ("real [ 384 ]", "FLOAT[384]"),
+        ("int[2][][3]", "INTEGER[2][][3]"),
+        ("timestamp_us", "TIMESTAMP"),
+        ("timestamp_ns[2]", "TIMESTAMP_NS[2]"),
         ("decimal(5,2)[] []", "DECIMAL(5,2)[][]"),
         ("uuid", "UUID"),
         ("bytea", "BLOB"),
@@ -51,7 +55,9 @@ def test_parse(text: str, expected: str) -> None:
         "DECIMAL(39,0)",
         "DECIMAL(0,0)",
         "DECIMAL(5,6)",
-        "INTEGER[3]",
+        "INTEGER[0]",
+        "INTEGER[100001]",
+        "ARRAY",
         "STRUCT",
         "STRUCT()",
         "STRUCT(a)",
@@ -60,7 +66,7 @@ def test_parse(text: str, expected: str) -> None:
         "STRUCT(a INTEGER) b(c)",
         "MAP(INTEGER)",
         "MAP(INTEGER, DATE, DATE)",
-        "MAP(INTEGER, DATE[2])",
+        "MAP(INTEGER, DATE[0])",
         "INTEGER" + 25 * "[]",
         "BIGINT;",
         "(5)",
@@ -81,6 +87,7 @@ NESTED_TEXTS = [
     "MAP(VARCHAR, STRUCT(b BLOB)[])",
     'STRUCT("select" MAP(UUID, HUGEINT), "a ""b""" STRUCT(t TIME)[][])',
     "INTEGER" + 24 * "[]",
+    "STRUCT(v FLOAT[384], w MAP(VARCHAR, INTEGER[2][3]))[1]",
 ]
 
 
@@ -107,8 +114,12 @@ def test_the_keywords_are_duckdbs() -> None:
 def test_text_and_arrow_round_trips(kind: TypeKind) -> None:
     type_ = parse_type(kind.value)
     assert parse_type(str(type_)) == type_
-    expected = SqlType(TypeKind.DECIMAL, 38, 0) if kind is TypeKind.HUGEINT else type_
-    assert type_of_arrow(type_.arrow) == expected
+    expected = {
+        TypeKind.HUGEINT: SqlType(TypeKind.DECIMAL, 38, 0),
+        TypeKind.JSON: SqlType(TypeKind.VARCHAR),
+        **dict.fromkeys(UNIT_TIMESTAMPS, SqlType(TypeKind.TIMESTAMP)),
+    }
+    assert type_of_arrow(type_.arrow) == expected.get(kind, type_)
     assert parse_type(f"{type_}[]").arrow == pa.list_(type_.arrow)
 
 
@@ -118,6 +129,7 @@ def test_text_and_arrow_round_trips(kind: TypeKind) -> None:
         (pa.large_string(), "VARCHAR"),
         (pa.string_view(), "VARCHAR"),
         (pa.dictionary(pa.int8(), pa.string()), "VARCHAR"),
+        (pa.json_(), "JSON"),
         (pa.large_binary(), "BLOB"),
         (pa.binary(5), "BLOB"),
         (pa.date64(), "DATE"),
@@ -125,7 +137,8 @@ def test_text_and_arrow_round_trips(kind: TypeKind) -> None:
         (pa.timestamp("s", "America/New_York"), "TIMESTAMP WITH TIME ZONE"),
         (pa.decimal256(30, 3), "DECIMAL(30,3)"),
         (pa.large_list(pa.int8()), "TINYINT[]"),
-        (pa.list_(pa.float32(), 128), "FLOAT[]"),
+        (pa.list_(pa.float32(), 0), "FLOAT[]"),
+        (pa.list_(pa.float32(), 128), "FLOAT[128]"),
         (pa.struct([pa.field("a", pa.date64(), nullable=False)]), "STRUCT(a DATE)"),
         (pa.map_(pa.large_string(), pa.string_view()), "MAP(VARCHAR, VARCHAR)"),
     ],
@@ -155,8 +168,27 @@ def test_arrow_types_without_a_column_type(arrow: pa.DataType) -> None:
 
 def test_what_may_partition() -> None:
     refused = {str(parse_type(kind.value)) for kind in SCALARS if not parse_type(kind.value).can_partition}
-    assert refused == {"FLOAT", "DOUBLE", "HUGEINT", "TIME", "INTERVAL"}
+    assert refused == {
+        *("FLOAT", "DOUBLE", "HUGEINT", "TIME", "INTERVAL", "JSON"),
+        *("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"),
+    }
     assert not parse_type("INTEGER[]").can_partition
+
+
+def test_the_values_of_an_enum() -> None:
+    type_ = parse_type("enum ( 'b','a, )' , 'it''s', '' )")
+    assert type_ == SqlType(TypeKind.ENUM, values=("b", "a, )", "it's", ""))
+    assert str(type_) == "ENUM('b', 'a, )', 'it''s', '')"
+    assert parse_type(f"STRUCT(x {type_}, y MAP(VARCHAR, {type_})[])").parts[0] == type_
+    assert type_.arrow == pa.string()
+    assert not type_.can_partition
+    assert len(SqlType(TypeKind.ENUM, values=tuple(map(str, range(1000)))).shown) < 250
+
+
+@pytest.mark.parametrize("text", ["ENUM", "ENUM()", "ENUM('a', 'a')", "ENUM('a' 'b')", "ENUM('a',)x", "ENUM(a)"])
+def test_what_is_no_enum(text: str) -> None:
+    with pytest.raises(NotSupportedError):
+        parse_type(text)
 
 
 def test_integer_ranges() -> None:

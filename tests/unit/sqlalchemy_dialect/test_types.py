@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.types import TypeEngine
 
 from secateur import sqlalchemy_dialect
-from secateur.sqlalchemy_dialect import NestedType, SecateurDialect, reflected_type
+from secateur.sqlalchemy_dialect import FixedArray, NestedType, SecateurDialect, UnitTimestamp, reflected_type
 
 DIALECT = SecateurDialect()
 
@@ -36,8 +36,9 @@ DIALECT = SecateurDialect()
         (sa.Text(), "VARCHAR"),
         (sa.Unicode(7), "VARCHAR(7)"),
         (sa.UnicodeText(), "VARCHAR"),
-        (sa.Enum("a", "b"), "VARCHAR"),
-        (sa.JSON(), "VARCHAR"),
+        (sa.Enum("a", "it's"), "ENUM('a', 'it''s')"),
+        (sa.Enum("a", "b", native_enum=False), "VARCHAR"),
+        (sa.JSON(), "JSON"),
         (sa.LargeBinary(), "BLOB"),
         (sa.VARBINARY(3), "BLOB"),
         (sa.BINARY(3), "BLOB"),
@@ -51,6 +52,9 @@ DIALECT = SecateurDialect()
         (sa.UUID(), "UUID"),
         (sa.ARRAY(sa.Integer, dimensions=2), "INTEGER[][]"),
         (NestedType("STRUCT(a INTEGER)"), "STRUCT(a INTEGER)"),
+        (FixedArray(sa.REAL, 384), "FLOAT[384]"),
+        (sa.ARRAY(FixedArray(sa.Integer(), 2)), "INTEGER[2][]"),
+        (UnitTimestamp("NS"), "TIMESTAMP_NS"),
     ],
     ids=str,
 )
@@ -64,7 +68,8 @@ def test_types_of_columns(made: TypeEngine[Any], expected: str) -> None:
         *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER"),
         *("UBIGINT", "FLOAT", "DOUBLE", "VARCHAR", "BLOB", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"),
         *("INTERVAL", "UUID", "DECIMAL(10, 2)", "INTEGER[]", "VARCHAR[][]", "STRUCT(a INTEGER, b VARCHAR[])[]"),
-        *("MAP(VARCHAR, DOUBLE)", "ENUM('a', 'b')"),
+        *("MAP(VARCHAR, DOUBLE)", "ENUM('a', 'b')", "FLOAT[384]", "INTEGER[2][3]", "INTEGER[][3][]", "BIT[2]"),
+        *("TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP_NS[2]", "JSON", "ENUM('it''s')[]"),
     ],
 )
 def test_a_reflected_type_has_its_own_text(text: str) -> None:

@@ -118,7 +118,11 @@ def _belongs(value: Any, type_: SqlType) -> bool:
             return type(value) is dt.datetime and value.utcoffset() is not None
         case TypeKind.UUID:
             return type(value) is uuid.UUID
-        case TypeKind.INTERVAL | TypeKind.LIST | TypeKind.STRUCT | TypeKind.MAP:
+        case TypeKind.JSON | TypeKind.ENUM | TypeKind.INTERVAL:
+            return False
+        case TypeKind.LIST | TypeKind.ARRAY | TypeKind.STRUCT | TypeKind.MAP:
+            return False
+        case TypeKind.TIMESTAMP_S | TypeKind.TIMESTAMP_MS | TypeKind.TIMESTAMP_NS:
             return False
         case _:
             assert_never(type_.kind)

@@ -12,7 +12,7 @@ TUPLE                                       itself, its parts as delivered      
 TIMESTAMP_S, _MS, _NS, TIME_NS              itself                               timestamp or time64 in that unit
 ``"NULL"`` (an untyped NULL)                INTEGER, as CREATE TABLE AS has it   int32
 UHUGEINT                                    HUGEINT, a DataError past its range  decimal128(38, 0)
-ENUM, BIT, UNION, JSON, TIMETZ, all others  VARCHAR, as the dialect casts it     string
+BIT, UNION, TIMETZ, all others              VARCHAR, as the dialect casts it     string
 ==========================================  ===================================  ==================================
 """
 
@@ -35,11 +35,10 @@ from secateur.partitioning.types.result_type import (
 )
 
 _DELIVERED: Final = {'"NULL"': TypeKind.INTEGER.value, "UHUGEINT": TypeKind.HUGEINT.value}
-_RESTORED: Final = frozenset({"BIT", "JSON", "BIGNUM", "TIME WITH TIME ZONE", "UHUGEINT", '"NULL"'})
-"""Types that are delivered as others, and that a cast makes of those again without loss, or with an error.
-
-So is ENUM.
-"""
+_RESTORED: Final = frozenset({"BIT", "BIGNUM", "TIME WITH TIME ZONE", "UHUGEINT", '"NULL"'})
+"""Types that are delivered as others, and that a cast makes of those again without loss, or with an error."""
+_CAST_WHEN_READ: Final = (TypeKind.HUGEINT.value, TypeKind.JSON.value, TypeKind.ENUM.value)
+"""Types of columns that lie in memory as others; no other type begins so."""
 _TYPES_CACHED_MAX: Final = 4096
 
 
@@ -70,7 +69,7 @@ def is_restored(text: str) -> bool:
     """
     kind = parse_result_type(text)
     if kind.constructor is Constructor.SCALAR:
-        return _is_carried(text) or text in _RESTORED or text.startswith("ENUM(")
+        return _is_carried(text) or text in _RESTORED
     return all(is_restored(part.text) for part in kind.parts)
 
 
@@ -110,8 +109,9 @@ def arrow_type(text: str) -> pa.DataType:
 def relation_casts(schema: Mapping[str, SqlType | str]) -> tuple[tuple[str, str], ...]:
     """Return the columns whose SQL type a cast has to restore when DuckDB reads them from Arrow, with that type.
 
-    HUGEINT is such a type: in memory it is ``decimal128(38, 0)``, which DuckDB reads as DECIMAL(38,0). TUPLE is one,
-    which it reads as STRUCT. So is a type that is delivered as another, such as an ENUM between two stages.
+    HUGEINT is such a type: in memory it is ``decimal128(38, 0)``, which DuckDB reads as DECIMAL(38,0). JSON is one, a
+    text in memory as ENUM is, and TUPLE, which DuckDB reads as STRUCT. So is a type that is delivered as another, such
+    as a BIT between two stages.
     """
     texts = ((name, str(kind)) for name, kind in schema.items())
     return tuple((name, text) for name, text in texts if not _reads_naturally(parse_result_type(text)))
@@ -120,5 +120,5 @@ def relation_casts(schema: Mapping[str, SqlType | str]) -> tuple[tuple[str, str]
 def _reads_naturally(kind: ResultType) -> bool:
     """Whether DuckDB reads the delivered Arrow form of a type as that type."""
     if kind.constructor is Constructor.SCALAR:
-        return _is_carried(kind.text) and kind.text != TypeKind.HUGEINT.value
+        return _is_carried(kind.text) and not kind.text.startswith(_CAST_WHEN_READ)
     return kind.constructor is not Constructor.TUPLE and all(map(_reads_naturally, kind.parts))

@@ -84,13 +84,15 @@ def _converted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
         return array
     if isinstance(given, pa.Bool8Type):
         return array.storage.cast(pa.bool_())
+    if isinstance(given, pa.JsonType):
+        return array.storage
     if isinstance(given, pa.OpaqueType) and given.type_name == "hugeint":
         return _decimal_of_hugeint(array.storage)
     if pa.types.is_map(given):
         return with_parts(array, lambda part, at: _converted(part, (wanted.key_type, wanted.item_type)[at]), wanted)
     if pa.types.is_nested(given):
         return with_parts(array, lambda part, at: _converted(part, wanted.field(at).type), wanted)
-    if pa.types.is_timestamp(given) or pa.types.is_null(given):
+    if pa.types.is_timestamp(given) or pa.types.is_null(given) or pa.types.is_dictionary(given):  # that of an ENUM
         return array.cast(wanted)
     raise InternalError(
         f"DuckDB exported {given} where {wanted} was expected; this is a bug, please report it with the statement"

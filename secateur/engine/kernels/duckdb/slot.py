@@ -7,7 +7,7 @@ only of a registered table, and orders joins by it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -17,8 +17,10 @@ import pyarrow as pa
 from secateur.engine.kernels.duckdb.result_types import arrow_type
 from secateur.errors import ParameterError, ProgrammingError
 from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.struct_offsets import without_struct_offsets
 
+_JSON: Final = pa.json_()
 _EXCHANGEABLE_ROWS_MAX: Final = 20_000
 """Up to so many rows in all, relations are read through exchangeable views, because a wrong join order costs less than
 a registration.
@@ -67,7 +69,9 @@ class Slot:
     ) -> Iterator[None]:
         """Let the statement see ``relations`` for the length of the block."""
         relations = {
-            name: without_struct_offsets(table) if table.num_columns else _with_column(table)
+            name: _as_json(without_struct_offsets(table), casts.get(name, ()))
+            if table.num_columns
+            else _with_column(table)
             for name, table in relations.items()
         }
         exchangeable = sum(table.num_rows for table in relations.values()) <= _EXCHANGEABLE_ROWS_MAX
@@ -175,6 +179,19 @@ def _with_column(table: pa.Table) -> pa.Table:
     DuckDB has no tables without columns, but ``count(*)`` needs no column of its relation.
     """
     return pa.table({"rows without columns": pa.nulls(table.num_rows, pa.bool_())})
+
+
+def _as_json(table: pa.Table, casts: Iterable[tuple[str, str]]) -> pa.Table:
+    """The table with texts that are to be cast to JSON as Arrow's JSON, which DuckDB reads without checking them again.
+
+    Texts inside of others are cast.
+    """
+    for column, text in casts:
+        at = table.schema.get_field_index(column) if text == TypeKind.JSON.value else -1
+        if at >= 0 and table.schema.field(at).type == _JSON.storage_type:
+            chunks = [pa.ExtensionArray.from_storage(_JSON, chunk) for chunk in table.column(at).chunks]
+            table = table.set_column(at, pa.field(column, _JSON), pa.chunked_array(chunks, _JSON))
+    return table
 
 
 def _raw(name: str) -> str:

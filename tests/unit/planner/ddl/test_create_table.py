@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from secateur.planner.ddl.table_sql import table_sql
 
 
 def create(sql: str) -> CreateTable:
-    statement = Planner().prepare(sql, (), None)  # type: ignore[arg-type]
+    statement = Planner().prepare(sql, (), SimpleNamespace(types={}))  # type: ignore[arg-type]
     assert isinstance(statement, CreateTable)
     return statement
 
@@ -137,7 +138,7 @@ def test_a_range_may_have_hash_components_of_its_own() -> None:
     ],
 )
 def test_drop(sql: str, expected: DropTable) -> None:
-    assert Planner().prepare(sql, (), None) == expected  # type: ignore[arg-type]
+    assert Planner().prepare(sql, (), SimpleNamespace(types={})) == expected  # type: ignore[arg-type]
 
 
 def test_a_default_partition_takes_what_no_range_holds() -> None:
