@@ -781,31 +781,27 @@ SchemeError: table days: a bound of the range component: column n: 'x' (str) doe
 -- column
 ALTER TABLE days ADD COLUMN c INT
 /*
-NotSupportedError: ALTER TABLE ADD COLUMN is not supported: the ranges of a table can be altered: ADD PARTITION ..., DROP PARTITION ...; for anything else create a new table and INSERT INTO it SELECT (line 1, column 18)
-  ALTER TABLE days ADD COLUMN c INT
-                   ^^^
+DDL runs at the controller and reads no partition
 */
 ----
 -- drop column
 ALTER TABLE days DROP c
 /*
-NotSupportedError: this change is not supported: the ranges of a table can be altered: ADD PARTITION ..., DROP PARTITION ...; for anything else create a new table and INSERT INTO it SELECT (line 1, column 23)
+UnknownColumnError: table days has no column 'c'; it has n, id (line 1, column 18)
   ALTER TABLE days DROP c
-                        ^
+                   ^^^^^^
 */
 ----
 -- rename
 ALTER TABLE days RENAME TO nights
 /*
-NotSupportedError: ALTER TABLE RENAME is not supported: the ranges of a table can be altered: ADD PARTITION ..., DROP PARTITION ...; for anything else create a new table and INSERT INTO it SELECT (line 1, column 18)
-  ALTER TABLE days RENAME TO nights
-                   ^^^^^^
+DDL runs at the controller and reads no partition
 */
 ----
 -- view
 ALTER VIEW v
 /*
-NotSupportedError: ALTER VIEW is not supported: the ranges of tables can be altered; views can be replaced (line 1, column 7)
+NotSupportedError: ALTER VIEW is not supported: tables can be altered; views can be replaced (line 1, column 7)
   ALTER VIEW v
         ^^^^
 */
