@@ -161,6 +161,15 @@ def test_what_cannot_be_says_so_and_changes_nothing(
     conn.execute(f"INSERT INTO {table} VALUES (77, 'x', 1, 1, 1)")  # writes go on
 
 
+def test_a_table_that_is_not_there_may_be_left_alone(conn: secateur.Connection, table_name: str) -> None:
+    conn.execute(f"ALTER TABLE IF EXISTS {table_name} ADD COLUMN a INTEGER")
+    conn.execute(f"CREATE TABLE {table_name} (k INTEGER PRIMARY KEY)")
+    conn.execute(f"ALTER TABLE IF EXISTS {table_name} ADD COLUMN a INTEGER")
+    assert [column.name for column in conn.table(table_name).columns] == ["k", "a"]
+    with pytest.raises(UnknownTableError):
+        conn.execute(f"ALTER TABLE {table_name}_not ADD COLUMN a INTEGER")
+
+
 def test_a_table_gets_another_name(conn: secateur.Connection, table: str) -> None:
     other = f"{table}_renamed"
     conn.execute(f"SELECT a FROM {table} WHERE k = ?", [5]).fetchall()

@@ -378,6 +378,21 @@ def test_every_type_comes_back_from_the_log(oracle: duckdb.DuckDBPyConnection, t
             assert texts(conn, "every_type", NAMES) == texts(oracle, "expected", NAMES)
 
 
+def test_every_type_has_defaults_for_rows_that_are_there_and_for_those_that_come(
+    conn: secateur.Connection, oracle: duckdb.DuckDBPyConnection, table_name: str
+) -> None:
+    values = {f"c{at}_{row}": (text, value) for at, text in enumerate(TYPES) for row, value in enumerate(TYPES[text])}
+    conn.execute(f"CREATE TABLE {table_name} (k INTEGER PRIMARY KEY)")
+    conn.execute(f"INSERT INTO {table_name} VALUES (0)")
+    added = (f"ADD COLUMN {name} {text} DEFAULT CAST({value} AS {text})" for name, (text, value) in values.items())
+    conn.execute(f"ALTER TABLE {table_name} {', '.join(added)}")
+    conn.execute(f"INSERT INTO {table_name} (k) VALUES (1)")
+    for name, (text, value) in values.items():
+        found = conn.execute(f"SELECT typeof({name}), CAST({name} AS VARCHAR) FROM {table_name} ORDER BY k").fetchall()
+        expected = oracle.execute(f"SELECT typeof(v), CAST(v AS VARCHAR) FROM (SELECT CAST({value} AS {text}) AS v)")
+        assert found == 2 * expected.fetchall(), text
+
+
 def test_the_table_of_types_has_each_kind() -> None:
     found = {kind for kind in TypeKind if any(parse_type(text).contains((kind,)) for text in TYPES)}
     assert found == set(TypeKind)

@@ -27,8 +27,14 @@ it makes a double at once."""
 _INTERVAL: Final = re.compile(r"(-?\d+) months (-?\d+) days (-?\d+) microseconds", re.ASCII)
 
 
-def literal_sql(value: Any, type_: SqlType) -> str:
+def literal_sql(value: Any, type_: SqlType, *, is_part: bool = False) -> str:
     """A canonical value of a type, as :func:`~.coerce.coerce` returns it, as a literal.
+
+    Args:
+        value: The value.
+        type_: Its type.
+        is_part: Whether it is inside of another value. Floating-point numbers are texts there: beside ``'inf'``, which
+            can be no other, DuckDB would take the numbers of a list for decimals.
 
     Raises:
         DataError: There is no literal of it.
@@ -39,24 +45,31 @@ def literal_sql(value: Any, type_: SqlType) -> str:
         case TypeKind.BOOLEAN, _:
             return "true" if value else "false"
         case TypeKind.FLOAT | TypeKind.DOUBLE, float():
-            return _number(value, type_)
+            return f"'{value}'" if is_part else _number(value, type_)
         case TypeKind.DECIMAL, Decimal():
             return f"{value:f}"
         case TypeKind.BLOB, bytes():
             return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'"
         case TypeKind.INTERVAL, _:
             return f"'{_interval(value)}'"
-        case TypeKind.LIST, list():
+        case TypeKind.LIST | TypeKind.ARRAY, list():
             assert type_.element is not None
             element = type_.element
-            return f"[{', '.join(literal_sql(item, element) for item in value)}]"
+            return f"[{', '.join(literal_sql(item, element, is_part=True) for item in value)}]"
         case TypeKind.STRUCT, Mapping():
-            fields = (f"{_text(field.name)}: {literal_sql(value[field.name], field.type)}" for field in type_.fields)
+            fields = (
+                f"{_text(field.name)}: {literal_sql(value[field.name], field.type, is_part=True)}"
+                for field in type_.fields
+            )
             return f"{{{', '.join(fields)}}}"
         case TypeKind.MAP, list():
             key, held = type_.fields
-            pairs = (f"{literal_sql(k, key.type)}: {literal_sql(v, held.type)}" for k, v in value)
+            pairs = (
+                f"{literal_sql(k, key.type, is_part=True)}: {literal_sql(v, held.type, is_part=True)}" for k, v in value
+            )
             return f"MAP {{{', '.join(pairs)}}}"
+        case TypeKind.TIMESTAMP_NS, np.datetime64():
+            return f"'{np.datetime_as_string(value)}'"
         case _, str():
             return _text(value)
         case _, int():
@@ -94,7 +107,7 @@ def _text(text: str) -> str:
 
 
 def _number(value: float, type_: SqlType) -> str:
-    if not math.isfinite(value):
+    if not math.isfinite(value) or (value == 0 and math.copysign(1, value) < 0):  # as a decimal, -0.0 has no sign
         return f"'{value}'"
     text = str(np.float32(value)) if type_.kind is TypeKind.FLOAT else repr(value)
     is_long = sum(map(str.isdigit, text)) > _DECIMAL_DIGITS_MAX
@@ -114,11 +127,13 @@ def _read(tokens: list[str], type_: SqlType) -> Any:
     if first == "NULL":
         return None
     match type_.kind:
-        case TypeKind.LIST if type_.element is not None:
+        case TypeKind.LIST | TypeKind.ARRAY if type_.element is not None:
             _expect(first, "[")
             items: list[Any] = []
             while not _ends(tokens, "]", items):
                 items.append(_read(tokens, type_.element))
+            if type_.kind is TypeKind.ARRAY and len(items) != type_.length:
+                raise ValueError(first)
             return items
         case TypeKind.STRUCT:
             _expect(first, "{")
@@ -180,7 +195,7 @@ def _scalar(token: str, type_: SqlType) -> Any:
             return float(text)
         case TypeKind.DECIMAL:
             return Decimal(token)
-        case TypeKind.VARCHAR:
+        case TypeKind.VARCHAR | TypeKind.JSON | TypeKind.ENUM:
             return _unquoted(token)
         case TypeKind.BLOB:
             return bytes.fromhex(_unquoted(token).replace("\\x", ""))
@@ -188,8 +203,10 @@ def _scalar(token: str, type_: SqlType) -> Any:
             return date.fromisoformat(text)
         case TypeKind.TIME:
             return time.fromisoformat(text)
-        case TypeKind.TIMESTAMP:
+        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMP_S | TypeKind.TIMESTAMP_MS:
             return datetime.fromisoformat(text)
+        case TypeKind.TIMESTAMP_NS:
+            return np.datetime64(text, "ns")
         case TypeKind.TIMESTAMPTZ:
             return datetime.fromisoformat(text).astimezone(UTC)
         case TypeKind.UUID:

@@ -2,10 +2,10 @@
 
 ::
 
-    ALTER TABLE t <range change> [, <range change> ...]
+    ALTER TABLE [IF EXISTS] t <range change> [, <range change> ...]
     <range change> := ADD <range>  |  DROP <range>  |  DROP PARTITION name  |  DROP DEFAULT PARTITION
 
-    ALTER TABLE t <change> [, <change> ...]
+    ALTER TABLE [IF EXISTS] t <change> [, <change> ...]
     <change> := ADD [COLUMN] [IF NOT EXISTS] c <type> [DEFAULT <value>] [NOT NULL]
               | DROP [COLUMN] [IF EXISTS] c
               | RENAME [COLUMN] a TO b  |  RENAME TO u
@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from secateur.errors import SchemeError, UnknownColumnError
+from secateur.errors import SchemeError, UnknownColumnError, UnknownTableError
 from secateur.partitioning.schemes.range_changes import AddRange, DropNamed, DropRange, RangeChange, alter_ranges
 from secateur.partitioning.tables.alteration import (
     AddColumn,
@@ -46,6 +46,7 @@ from secateur.planner.dml.target import read_table
 from secateur.planner.statement import AlterColumns, AlterTable
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.protocol.statements import Done
 
 _WHAT_CAN_BE_ALTERED: Final = (
     "the columns of a table, its name and its ranges can be altered: ADD, DROP, RENAME and ALTER COLUMN, RENAME TO, ADD"
@@ -73,7 +74,7 @@ class _Written(NamedTuple):
 
 def read_alter_table(
     cursor: TokenCursor, find: Callable[[str], TableDef], types: Mapping[str, NamedType]
-) -> AlterTable | AlterColumns:
+) -> AlterTable | AlterColumns | Done:
     """Read an ALTER statement and check it against the table as it is.
 
     Args:
@@ -91,8 +92,14 @@ def read_alter_table(
     cursor.expect("ALTER")
     if not cursor.accept("TABLE"):
         raise cursor.unsupported(f"ALTER {cursor.word()}", "tables can be altered; views can be replaced")
+    if_exists = cursor.accept("IF", "EXISTS")
     offset = cursor.offset
-    table = read_table(cursor, find)
+    try:
+        table = read_table(cursor, find)
+    except UnknownTableError:
+        if if_exists:
+            return Done("no such table")
+        raise
     for words in _REFUSED:
         if cursor.at(*words):
             raise cursor.unsupported(f"ALTER TABLE {' '.join(words)}", _WHAT_CAN_BE_ALTERED)
