@@ -42,7 +42,7 @@ _NEW_PARTITION: Final = 0
 
 
 class _Token(msgspec.Struct, frozen=True, array_like=True):
-    origin: int
+    table_id: int
     versions: dict[int, int]
 
 
@@ -51,15 +51,16 @@ class Position:
     """A position in the changes of a table: those up to it were read. ``str()`` of it is text to keep.
 
     Attributes:
-        origin: The table, by the id with which it was created; another one that takes its name later has other changes.
+        table_id: The table, by the id with which it was created; another one that takes its name later has other
+            changes.
         versions: By partition, the version of the last change that was read.
     """
 
-    origin: int
+    table_id: int
     versions: Mapping[int, int] = field(repr=False)
 
     def __str__(self) -> str:
-        packed = encode(_Token(self.origin, dict(sorted(self.versions.items()))))
+        packed = encode(_Token(self.table_id, dict(sorted(self.versions.items()))))
         return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
     @classmethod
@@ -76,7 +77,7 @@ class Position:
             raise ParameterError(
                 f"since={text!r} is no position: pass str(changes.position), 'earliest', or None for now"
             ) from error
-        return cls(token.origin, MappingProxyType(token.versions))
+        return cls(token.table_id, MappingProxyType(token.versions))
 
 
 class Changes(Iterator[pa.RecordBatch]):
@@ -102,7 +103,7 @@ class Changes(Iterator[pa.RecordBatch]):
         if isinstance(since, str) and since != _EARLIEST:
             since = Position.parse(since)
         if isinstance(since, Position):
-            if since.origin != table.origin:
+            if since.table_id != table.origin:
                 raise ProgrammingError(
                     f"the position is one of another table: {table.name} was dropped and created again since; read it"
                     " again, and follow it from now",

@@ -22,7 +22,7 @@ from secateur.wire import ShortTable, decode_rows
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedRows:
+class VersionedRows:
     """The rows of a partition with the columns that it is about to have.
 
     Attributes:

@@ -16,7 +16,7 @@ from secateur.partitioning.pruning.key_range import IndexSlice, KeyRanges, KeySl
 from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.codec import encode
-from secateur.storage.altered_rows import AlteredRows, PreparedRows
+from secateur.storage.altered_rows import AlteredRows, VersionedRows
 from secateur.storage.change import ChangeCount, ChangeOperation, load_mode
 from secateur.storage.change_feed import ChangeFeed
 from secateur.storage.few_found import FindFew, few_finder
@@ -218,7 +218,7 @@ class MemberStore:
 
     @no_garbage_collection()
     def alter_table(
-        self, tdef: TableDef, partitions: Iterable[int], prepared: Mapping[int, PreparedRows] = MappingProxyType({})
+        self, tdef: TableDef, partitions: Iterable[int], prepared: Mapping[int, VersionedRows] = MappingProxyType({})
     ) -> None:
         """Take over new ranges, or new columns, of a table.
 
@@ -255,7 +255,7 @@ class MemberStore:
         return table
 
     def _succeeded(
-        self, tdef: TableDef, before: HostedTable, partitions: Iterable[int], prepared: Mapping[int, PreparedRows]
+        self, tdef: TableDef, before: HostedTable, partitions: Iterable[int], prepared: Mapping[int, VersionedRows]
     ) -> HostedTable:
         layout = TableLayout.of(tdef, self._limits)
         hosted = {
@@ -275,7 +275,7 @@ class MemberStore:
         self._tables[tdef.table_id] = table
         return table
 
-    def altering(self, tdef: TableDef, partitions: Iterable[int]) -> Callable[[], dict[int, PreparedRows]]:
+    def altering(self, tdef: TableDef, partitions: Iterable[int]) -> Callable[[], dict[int, VersionedRows]]:
         """What makes the rows of a table whose columns are about to change, in any thread.
 
         Args:
@@ -291,10 +291,10 @@ class MemberStore:
         layout = TableLayout.of(tdef, self._limits)
         current = [(partition, partition.snapshot(), partition.version) for partition in before.pick(partitions)]
 
-        def make() -> dict[int, PreparedRows]:
+        def make() -> dict[int, VersionedRows]:
             alter = AlteredRows(layout, max((snapshot.rows for _, snapshot, _ in current), default=0))
             return {
-                partition.number: PreparedRows(alter.sorted(snapshot), version)
+                partition.number: VersionedRows(alter.sorted(snapshot), version)
                 for partition, snapshot, version in current
             }
 

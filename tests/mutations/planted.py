@@ -351,7 +351,7 @@ PLANTED: Final = (
     Mutation(
         "a batch of a stream for one table makes those for other tables forgotten",
         "cluster/controller/stream_batches.py",
-        "(other.table_id, other.batch.stream) != (entry.table_id, entry.batch.stream)",
+        "(other.origin, other.batch.stream) != (entry.origin, entry.batch.stream)",
         "other.batch.stream != entry.batch.stream",
     ),
     Mutation(

@@ -27,9 +27,15 @@ from secateur.engine.sql.stage import stage_relation
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DatabaseError, DataError, UnknownTableError
 from secateur.expression_values import complete
-from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
+from secateur.partitioning.tables import (
+    NO_STATISTICS,
+    ColumnStatistics,
+    StatisticsSnapshot,
+    TableDef,
+    TableStatistics,
+    without_row_ids,
+)
 from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.split import split
 from secateur.partitioning.types import NamedType, TypeKind
 from secateur.planner import CreateTable, CreateView, PlannedSelect, PlannedSteps, Planner

@@ -31,7 +31,7 @@ from secateur.errors import (
     UnknownColumnError,
     UnknownTableError,
 )
-from secateur.partitioning.schemes.components import ROW_ID
+from secateur.partitioning.schemes import ROW_ID
 
 ROWS = pa.table({"a": pa.array([1, 1, 2, None], pa.int32()), "b": ["x", "x", "y", "x"]})
 PLACEMENTS = {

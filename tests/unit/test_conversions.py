@@ -15,6 +15,8 @@ ROOMS = ["client", "connectors", "http", "server", "cli", "pipeline", "engine/pr
 
 KNOWN = {
     ("client/copy/json_texts.py", "array"): "texts of files, which DuckDB converts exactly",
+    ("client/dbapi/categories.py", "array"): "the values of an ENUM, which are texts",
+    ("client/dbapi/categories.py", "cast"): "places in the values of an ENUM",
     ("client/dbapi/frames.py", "array"): "an INTERVAL of an answer, as the duration that polars has",
     ("client/dbapi/cursor.py", "array"): "lines of EXPLAIN, which are texts",
     ("client/dbapi/rows.py", "cast"): "times of an answer become the Python objects that have them in microseconds",

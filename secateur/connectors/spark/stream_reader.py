@@ -154,7 +154,7 @@ class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _check_same(table: TableDef, *positions: Position) -> None:
-    if any(position.origin != table.origin for position in positions):
+    if any(position.table_id != table.origin for position in positions):
         raise ProgrammingError(
             f"table {table.name} was dropped and created again since this query began: start a query with a new"
             " checkpoint",

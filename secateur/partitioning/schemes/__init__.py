@@ -6,7 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "build": ["build_scheme"],
-    "components": ["HashComponent", "RangeComponent", "RangePartition", "RetiredRange"],
+    "components": ["HashComponent", "ROW_ID", "RangeComponent", "RangePartition", "RetiredRange"],
     "garbage_collection": ["no_garbage_collection"],
     "hashing": ["SPARK_SEED", "first_seed", "hash_columns", "hash_values", "pmod", "pmod_array"],
     "interval": ["IntervalPartitioning", "IntervalUnit"],

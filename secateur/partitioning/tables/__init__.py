@@ -23,6 +23,16 @@ _FILES = {
     "distinct_sketch": ["DistinctSketch", "SKETCH_HASHES_MAX"],
     "external_table": ["ExternalTable"],
     "identifier": ["folded", "told_apart"],
+    "row_ids": [
+        "ROW_ID_COLUMN",
+        "check_has_key",
+        "check_writable",
+        "filled_row_ids",
+        "new_row_ids",
+        "row_id_array",
+        "with_row_ids",
+        "without_row_ids",
+    ],
     "statistics": [
         "ColumnStatistics",
         "ColumnSummary",

@@ -17,7 +17,7 @@ class Node(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """
 
 
-class NamedType(Node, frozen=True):
+class ChildType(Node, frozen=True):
     """A field of a struct, or a member of a union."""
 
     first: str
@@ -54,7 +54,7 @@ class ArrayInfo(ExtraTypeInfo, frozen=True, kw_only=True, tag="ARRAY_TYPE_INFO")
 class StructInfo(ExtraTypeInfo, frozen=True, kw_only=True, tag="STRUCT_TYPE_INFO"):
     """Of STRUCT, TUPLE and UNION; a union has its tag first."""
 
-    child_types: tuple[NamedType, ...] = ()
+    child_types: tuple[ChildType, ...] = ()
 
 
 class EnumInfo(ExtraTypeInfo, frozen=True, kw_only=True, tag="ENUM_TYPE_INFO"):

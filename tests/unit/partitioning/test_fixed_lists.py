@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import DataError
-from secateur.partitioning.types import cast_column, check_held, column_of, parse_type
-from secateur.partitioning.types.python_column import as_they_stand
+from secateur.partitioning.types import as_they_stand, cast_column, check_held, column_of, parse_type
 
 FLOAT3 = parse_type("FLOAT[3]")
 KEY = UUID(int=7)

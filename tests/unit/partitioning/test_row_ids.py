@@ -7,12 +7,11 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import ProgrammingError, UnknownColumnError
-from secateur.partitioning.schemes import HashComponent, PartitionScheme
-from secateur.partitioning.schemes.components import ROW_ID
-from secateur.partitioning.tables import Column, TableDef
-from secateur.partitioning.tables.conform import MissingColumns, conform
-from secateur.partitioning.tables.row_ids import (
+from secateur.partitioning.schemes import ROW_ID, HashComponent, PartitionScheme
+from secateur.partitioning.tables import (
     ROW_ID_COLUMN,
+    Column,
+    TableDef,
     check_has_key,
     check_writable,
     filled_row_ids,
@@ -21,6 +20,7 @@ from secateur.partitioning.tables.row_ids import (
     with_row_ids,
     without_row_ids,
 )
+from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.types import parse_type
 
 VISIBLE = (Column("a", parse_type("INTEGER"), nullable=False), Column("b", parse_type("VARCHAR")))

@@ -27,7 +27,7 @@ from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.catalog import AbortAlter, CommitAlter, PrepareAlter
 from secateur.protocol.codec import decode
 from secateur.protocol.message import Acknowledged
-from secateur.storage.altered_rows import PreparedRows
+from secateur.storage.altered_rows import VersionedRows
 from secateur.storage.load_registry import LoadOutcome
 from secateur.storage.member_store import MemberStore
 from secateur.storage.snapshot import PartitionSnapshot
@@ -46,7 +46,7 @@ _COMMITTED: Final = LoadOutcome(published=True, rows=0)
 class _Change:
     table: TableDef
     partitions: tuple[int, ...]
-    rows: Mapping[int, PreparedRows] = field(default_factory=dict)
+    rows: Mapping[int, VersionedRows] = field(default_factory=dict)
     is_prepared: bool = False
 
 
@@ -74,7 +74,7 @@ class Alterations:
             raise self.given_up()
         self._changes[load_id] = _Change(table, partitions)
 
-    def prepared(self, load_id: str, rows: Mapping[int, PreparedRows] = MappingProxyType({})) -> None:
+    def prepared(self, load_id: str, rows: Mapping[int, VersionedRows] = MappingProxyType({})) -> None:
         """A change is prepared, with the rows of each partition if they get other columns: nothing can fail any more.
 
         Raises:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from secateur.partitioning.schemes import HashComponent, IntervalPartitioning, IntervalUnit
-from secateur.partitioning.schemes.components import ROW_ID
-from secateur.partitioning.tables.row_ids import ROW_ID_COLUMN
+from secateur.partitioning.schemes import ROW_ID, HashComponent, IntervalPartitioning, IntervalUnit
+from secateur.partitioning.tables import ROW_ID_COLUMN
 from secateur.planner import CreateTable, DropTable, Planner
 from secateur.planner.ddl.table_sql import table_sql
 
