@@ -29,7 +29,7 @@ _FILES = {
     "nested_parts": ["has_invalid_keys", "list_elements", "map_entries"],
     "ordering": ["minimum", "next_value", "successor"],
     "plain_layout": ["without_views"],
-    "python_column": ["as_they_stand", "column_of"],
+    "python_column": ["as_they_stand", "canonical_as_it_stands", "column_of"],
     "result_type": ["Constructor", "ResultType", "column_type_of", "parse_result_type"],
     "struct_offsets": ["without_struct_offsets"],
     "type_text": ["KEYWORDS"],
