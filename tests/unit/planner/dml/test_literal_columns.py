@@ -22,6 +22,7 @@ from secateur.planner.text import take_literal_rows
         ("BOOLEAN", ["TRUE", "false"], [True, False]),
         ("DECIMAL(6,2)", ["1.5", "-.25", "3."], [Decimal("1.50"), Decimal("-0.25"), Decimal("3.00")]),
         ("DOUBLE", ["0.1", "-3"], [0.1, -3.0]),
+        ("HUGEINT", ["1", "-100000000000000000000"], [Decimal(1), Decimal(-(10**20))]),
         ("DATE", ["DATE '2024-02-29'", "'2024-03-01'"], [date(2024, 2, 29), date(2024, 3, 1)]),
         ("TIMESTAMP", ["'2024-02-29 12:00:00'"], [datetime(2024, 2, 29, 12)]),
     ],
@@ -40,7 +41,7 @@ def test_certain_literals(type_: str, texts: list[str], values: list[Any]) -> No
         *[("DECIMAL(6,2)", text) for text in ("1.255", "10000", "1e2", "'1.5'")],
         *[("DATE", text) for text in ("'2023-02-29'", "'24-01-01'", "TIMESTAMP '2024-01-01'", "'infinity'")],
         *[("DOUBLE", text) for text in ("1e5", "0.1000000000000000055511151231257827")],
-        *[("FLOAT", "0.5"), ("HUGEINT", "1"), ("BLOB", "'a'"), ("TIMESTAMP WITH TIME ZONE", "'2024-01-01'")],
+        *[("FLOAT", "0.5"), ("HUGEINT", "1.0"), ("BLOB", "'a'"), ("TIMESTAMP WITH TIME ZONE", "'2024-01-01'")],
     ],
 )
 def test_literals_that_are_left_to_duckdb(type_: str, text: str) -> None:
