@@ -183,6 +183,21 @@ def test_a_put_has_defaults_where_the_row_is_new(conn: secateur.Connection, tabl
     assert conn.execute(read).fetchall() == [("x", None), ("new", 1.0)]
 
 
+def test_all_defaults_of_one_call_have_the_same_time(conn: secateur.Connection, table_name: str) -> None:
+    clocks = [f"c{number} TIMESTAMPTZ DEFAULT now()" for number in range(30)]
+    conn.execute(f"CREATE TABLE {table_name} (id INTEGER PRIMARY KEY, {', '.join(clocks)})")
+    table = conn.table(table_name)
+    all_but_one = {f"c{number}": None for number in range(29)}
+    table.put({"id": 1})
+    table.load([{"id": 2}, {"id": 3, **all_but_one}])  # one column is named by no row
+    conn.execute(f"INSERT INTO {table_name} (id) VALUES (4)")
+    conn.execute(f"INSERT INTO {table_name} (id) VALUES (length(repeat('a', 5)))")
+    conn.execute(f"INSERT INTO {table_name} (id) SELECT 6")
+    conn.execute(f"INSERT INTO {table_name} (id, c0) VALUES (7, NULL) ON CONFLICT (id) DO UPDATE SET c0 = excluded.c0")
+    for number, *times in conn.execute(f"SELECT * FROM {table_name} WHERE id <> 3 ORDER BY id").fetchall():
+        assert len({time for time in times if time is not None}) == 1, number
+
+
 def test_rows_of_a_load_that_name_other_columns_than_others(conn: secateur.Connection, table_name: str) -> None:
     conn.execute(f"CREATE TABLE {table_name} {COLUMNS}")
     table = conn.table(table_name)

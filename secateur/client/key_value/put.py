@@ -66,7 +66,8 @@ def _given(keys: RowKeys, rows: Sequence[Any], missing: MissingColumns) -> pa.Ta
         for value in row  # which a mapping has made
     )
     if is_partial and missing is MissingColumns.NULL:
-        columns = [_with_defaults(table, column, values) for column, values in zip(named, columns, strict=True)]
+        now = datetime.now(UTC)
+        columns = [_with_defaults(table, column, values, now) for column, values in zip(named, columns, strict=True)]
     elif is_partial:
         named = tuple(
             column for column, values in zip(named, columns, strict=True) if not _is_lacking(table, column, values)
@@ -92,12 +93,12 @@ def _given(keys: RowKeys, rows: Sequence[Any], missing: MissingColumns) -> pa.Ta
     return pa.Table.from_arrays(arrays, names=[column.name for column in named])
 
 
-def _with_defaults(table: TableDef, column: Column, values: list[Any]) -> list[Any]:
+def _with_defaults(table: TableDef, column: Column, values: list[Any], now: datetime) -> list[Any]:
     """The values of a column, with its default, or NULL, in rows that do not name it."""
     places = [at for at, value in enumerate(values) if value is _ABSENT]
     if places:
         default = table.defaults.get(column.name)
-        made = [None] * len(places) if default is None else default.values(len(places), datetime.now(UTC))
+        made = [None] * len(places) if default is None else default.values(len(places), now)
         for at, value in zip(places, made, strict=True):
             values[at] = value
     return values

@@ -29,6 +29,7 @@ def as_table(
     *,
     rows_name_all: bool = False,
     defaults: Mapping[str, DefaultValue] = MappingProxyType({}),
+    now: datetime | None = None,
 ) -> pa.Table | pa.RecordBatchReader:
     """Convert an object to an Arrow table.
 
@@ -45,6 +46,7 @@ def as_table(
             values are inferred.
         rows_name_all: Whether a row that does not name a column of another row is an error; else it has NULL there.
         defaults: What such a row has in a column instead, by the names of ``types``.
+        now: The time of these, in UTC; None for the time of the call.
 
     Raises:
         DataError: It is none of these, or its values do not convert.
@@ -76,7 +78,9 @@ def as_table(
             names = list(dict.fromkeys(name for row in data for name in row))
             if rows_name_all:
                 _check_names(data, [name for name in names if name.casefold() not in defaults])
-            return _of_columns([(name, _named(data, name, defaults.get(name.casefold()))) for name in names], types)
+            now = now or datetime.now(UTC)
+            named = [(name, _named(data, name, defaults.get(name.casefold()), now)) for name in names]
+            return _of_columns(named, types)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise DataError(f"the {type(data).__name__} does not convert to Arrow: {error}") from error
     if isinstance(data, (str, os.PathLike)):
@@ -92,11 +96,11 @@ def as_table(
     raise DataError(f"a {type(data).__module__}.{type(data).__qualname__} is not a table: pass {kinds}")
 
 
-def _named(rows: Sequence[Mapping[str, Any]], name: str, default: DefaultValue | None) -> list[Any]:
+def _named(rows: Sequence[Mapping[str, Any]], name: str, default: DefaultValue | None, now: datetime) -> list[Any]:
     """The values of one column of rows, of which some may not name it."""
     if default is None:
         return [row.get(name) for row in rows]
-    made = iter(default.values(sum(name not in row for row in rows), datetime.now(UTC)))
+    made = iter(default.values(sum(name not in row for row in rows), now))
     return [row[name] if name in row else next(made) for row in rows]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import UTC, datetime
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, Unpack, overload
@@ -223,19 +225,19 @@ class TableHandle:
         # Of an upsert that keeps columns, all rows keep the same ones.
         made = {} if lacking is MissingColumns.KEPT else self._table.defaults
         defaults = {name.casefold(): default for name, default in made.items()}
-        table = as_table(data, types, rows_name_all=missing is None, defaults=defaults)
+        now = datetime.now(UTC)
+        table = as_table(data, types, rows_name_all=missing is None, defaults=defaults, now=now)
         check_writable(table.schema, self._table)
         total = table.num_rows if isinstance(table, pa.Table) else None
         try:
             with progress_line(self.name, total, progress) as report:
+                load = partial(
+                    load_rows, self._session, self._table, table, load_mode, missing=lacking, progress=report, now=now
+                )
                 if not self._session.is_traced:
-                    return load_rows(
-                        self._session, self._table, table, load_mode, missing=lacking, progress=report
-                    ).rows
+                    return load().rows
                 with operation_span("load", self.name) as describe:
-                    rows = load_rows(
-                        self._session, self._table, table, load_mode, missing=lacking, progress=report
-                    ).rows
+                    rows = load().rows
                     describe({"secateur.mode": mode, "secateur.rows": rows})
                 return rows
         except Error as error:

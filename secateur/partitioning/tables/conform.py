@@ -79,6 +79,8 @@ def conform(
         lacking = [column for column in tdef.visible_columns if column.name.casefold() not in given]
         if lacking:
             _check_missing(lacking, tdef, missing)
+    if now is None and tdef.defaults:
+        now = datetime.now(UTC)
     names: list[str] = []
     columns: list[pa.ChunkedArray] = []
     for column in tdef.columns:
@@ -119,9 +121,9 @@ def _default_column(column: Column, tdef: TableDef, count: int, now: datetime | 
     if column.hidden:
         return pa.chunked_array([row_id_array(count)])
     default = tdef.defaults.get(column.name)
-    if default is None or (default.is_constant and default.constant is None):
+    if default is None or now is None or (default.is_constant and default.constant is None):
         return pa.chunked_array([pa.nulls(count, column.type.arrow)])
-    values = default.values(count, now or datetime.now(UTC))
+    values = default.values(count, now)
     return pa.chunked_array([canonical_column(values, column.type)])
 
 
