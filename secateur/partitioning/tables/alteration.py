@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from msgspec.structs import replace
 
@@ -24,12 +24,9 @@ from secateur.errors import SchemeError, UnknownColumnError
 from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.coerce import coerce
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import EXACT_INTEGERS, SqlType, TypeKind
 from secateur.partitioning.types.default_value import DefaultValue
 from secateur.partitioning.types.literals import literal_sql
-
-_EXACT: Final = {TypeKind.DOUBLE: 2**53, TypeKind.FLOAT: 2**24}
-"""Up to these, floating-point numbers have all integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +125,8 @@ def altered(table: TableDef, changes: Sequence[ColumnChange], now: datetime) -> 
     for change in changes:
         match change:
             case AddColumn(column, if_not_exists):
-                if (taken := _find(table, column.name)) is not None:
-                    if if_not_exists:
-                        continue
-                    raise _refused(table, f"there is a column {taken.name} already: choose another name")
+                if if_not_exists and _find(table, column.name) is not None:
+                    continue
                 _check_name(table, column.name)
                 hidden = [own for own in table.columns if own.hidden]
                 table = replace(table, columns=(*table.visible_columns, column, *hidden))
@@ -145,10 +140,7 @@ def altered(table: TableDef, changes: Sequence[ColumnChange], now: datetime) -> 
                 fill.pop(name, None)
             case RenameColumn(name, to):
                 column = _free_column(table, name, "be renamed")
-                taken = _find(table, to)
-                if taken is not None and taken is not column:
-                    raise _refused(table, f"there is a column {taken.name} already: choose another name")
-                _check_name(table, to)
+                _check_name(table, to, of=column)
                 table = _with_column(table, column.name, replace(column, name=to))
                 sources[to] = sources.pop(column.name)
                 if column.name in fill:
@@ -195,7 +187,7 @@ def is_wider(after: SqlType, before: SqlType) -> bool:
     if before.is_integer and after.is_integer:
         return all(map(after.has_integer, before.integer_range))
     if before.is_integer and after.is_float:
-        return all(abs(value) <= _EXACT[after.kind] for value in before.integer_range)
+        return all(abs(value) <= EXACT_INTEGERS[after.kind] for value in before.integer_range)
     if before.is_integer and after.kind is TypeKind.DECIMAL:
         largest = 10 ** (after.precision - after.scale)
         return all(-largest < value < largest for value in before.integer_range)
@@ -225,7 +217,11 @@ def _literal(column: Column, type_: SqlType) -> str:
     )
 
 
-def _check_name(table: TableDef, name: str) -> None:
+def _check_name(table: TableDef, name: str, of: Column | None = None) -> None:
+    """Refuse a name that is no new one, for a column of the table or one that comes."""
+    taken = _find(table, name)
+    if taken is not None and taken is not of:
+        raise _refused(table, f"there is a column {taken.name} already: choose another name")
     if not name:
         raise _refused(table, "a column has a name of at least one character: give it one")
     if name.casefold() == ROW_ID:

@@ -5,18 +5,15 @@ without one gets a hidden column behind its own, and its key in storage are its 
 a key still tells the partition of a row, and all that is below the statements sees a table with one column more.
 
 An id is given where a row enters: by the client that inserts it, by the task that loads it, or by the member that works
-out the change. What is repeated under the same change has the same ids. Ids are UUIDs of version 7: they need no
-coordination, and grow with time, so new rows of a partition come behind those that are there.
+out the change. What is repeated under the same change has the same ids. Ids are UUIDs of version 7, which grow with
+time, so new rows of a partition come behind those that are there.
 
 Source: the auto-incrementing column of Apache Kudu, by which a non-unique primary key becomes unique, and CockroachDB's
-hidden ``rowid``; both are given by the server that stores the row, so a repeated INSERT may store it twice there. RFC
-9562 has the layout of the ids.
+hidden ``rowid``; both are given by the server that stores the row, so a repeated INSERT may store it twice there.
 """
 
 from __future__ import annotations
 
-import os
-import time
 from typing import Final
 from uuid import UUID
 
@@ -28,23 +25,21 @@ from secateur.errors import ProgrammingError
 from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.time_ordered_uuids import first_of, new_uuids
 
 ROW_ID_COLUMN: Final = Column(ROW_ID, SqlType(TypeKind.UUID), nullable=False, hidden=True)
 WITH_ROW_IDS: Final = "with row ids"
 """The schema in which a table has its row ids: queries of changes read it there, all others do not see them."""
-_RANDOM_BITS: Final = 62
-"""The random bits behind the variant; those of the rows that are given ids together count up from there."""
 
 
 def new_row_ids(count: int) -> list[UUID]:
     """Ids for some rows, ascending. Costs about a microsecond a row."""
-    high, low = _first(count)
-    return [UUID(int=(high << 64) | (low + number)) for number in range(count)]
+    return new_uuids(count)
 
 
 def row_id_array(count: int) -> pa.Array:
     """Ids for many rows as Arrow has them, ascending. Costs some nanoseconds a row."""
-    high, low = _first(count)
+    high, low = first_of(count)
     words = np.empty((count, 2), dtype=">u8")
     words[:, 0] = high
     words[:, 1] = np.arange(count, dtype=np.uint64) + np.uint64(low)
@@ -97,11 +92,3 @@ def check_has_key(table: TableDef, what: str) -> None:
             " its rows by their columns (INSERT, UPDATE and DELETE ... WHERE, SELECT)",
             table=table.name,
         )
-
-
-def _first(count: int) -> tuple[int, int]:
-    """The upper and the lower half of the first of some ids."""
-    now, chance = time.time_ns() // 1_000_000, int.from_bytes(os.urandom(10), "big")
-    high = (now & (1 << 48) - 1) << 16 | 7 << 12 | chance >> 68
-    low = min(chance & (1 << _RANDOM_BITS) - 1, (1 << _RANDOM_BITS) - max(count, 1))
-    return high, 2 << _RANDOM_BITS | low

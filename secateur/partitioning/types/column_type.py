@@ -18,6 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from secateur.errors import NotSupportedError
+from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, FLOAT_INTEGER_MAX
 from secateur.partitioning.types.type_text import arguments, field_name, name_and_type, unquoted, without_suffix
 
 
@@ -82,6 +83,8 @@ _INTEGERS: Final = {
 
 WORD_INTEGERS: Final = frozenset(_INTEGERS) - {TypeKind.HUGEINT}
 """The integers of 8 to 64 bits."""
+EXACT_INTEGERS: Final = {TypeKind.FLOAT: FLOAT_INTEGER_MAX, TypeKind.DOUBLE: DOUBLE_INTEGER_MAX}
+"""Up to these, floating-point numbers have all integers."""
 
 _ARROW: Final[dict[TypeKind, pa.DataType]] = {
     TypeKind.BOOLEAN: pa.bool_(),

@@ -16,6 +16,8 @@ from typing import Final, overload
 
 DOUBLE_INTEGER_MAX: Final = 2**53
 """Every integer up to here is a DOUBLE; one more, and it is rounded to this one."""
+FLOAT_INTEGER_MAX: Final = 2**24
+"""The same of a FLOAT."""
 
 # More than twice the digits of any DECIMAL: a result that would still be rounded is no column's value, and raises.
 _EXACT: Final = Context(prec=80, traps=[InvalidOperation, Inexact, Overflow])

@@ -6,26 +6,17 @@ is a plain value wherever the table is known; the few functions are those of :da
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from datetime import time as time_of_day
+from datetime import UTC, datetime, time
 from typing import Any, Final
 from uuid import UUID, uuid4
 
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.literals import read_literal
+from secateur.partitioning.types.time_ordered_uuids import new_uuids
 
-
-def _uuid7() -> UUID:
-    """A UUID that begins with the milliseconds since 1970. Source: RFC 9562, section 5.7."""
-    number = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
-    return UUID(int=number & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62)
-
-
-_RANDOM: Final[Mapping[str, Callable[[], UUID]]] = {"uuid()": uuid4, "uuidv7()": _uuid7}
+_RANDOM: Final[Mapping[str, Callable[[], UUID]]] = {"uuid()": uuid4, "uuidv7()": lambda: new_uuids(1)[0]}
 _INSTANT: Final = frozenset({TypeKind.TIMESTAMPTZ, TypeKind.TIMESTAMP})
 _CLOCKS: Final[Mapping[str, frozenset[TypeKind]]] = {
     "now()": _INSTANT,
@@ -87,7 +78,7 @@ class DefaultValue:
 
     def _at(self, now: datetime) -> Any:
         if self.text == "current_date()":
-            now = datetime.combine(now.date(), time_of_day(), UTC)
+            now = datetime.combine(now.date(), time(), UTC)
         match self.type.kind:
             case TypeKind.DATE:
                 return now.date()

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from secateur.errors import DataError
 from secateur.partitioning.types.coerce import coerce, is_missing, rounded_floats
-from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
+from secateur.partitioning.types.column_type import EXACT_INTEGERS, WORD_INTEGERS, SqlType, TypeKind
 from secateur.partitioning.types.json_text import is_json
 
 _SAME: Final[dict[TypeKind, type]] = {
@@ -45,8 +45,6 @@ _CAST_ALIKE: Final[dict[TypeKind, frozenset[type]]] = {
 }
 """Python types whose values DuckDB casts as :func:`~.coerce.coerce` converts them: those that it does not refuse. To
 have DuckDB cast them at the controller takes twenty times as long as all else that an INSERT of one row does."""
-_EXACT_INTEGERS: Final = {TypeKind.FLOAT: 2**24, TypeKind.DOUBLE: 2**53}
-"""Up to these, a floating-point number is the integer."""
 
 
 def as_they_stand(values: list[Any], column_type: SqlType, *, column: str | None = None) -> pa.Array | None:
@@ -113,7 +111,7 @@ def _is_cast_alike(value: Any, kind: TypeKind) -> bool:
         return False
     match value:
         case int():
-            return abs(value) <= _EXACT_INTEGERS.get(kind, abs(value))
+            return abs(value) <= EXACT_INTEGERS.get(kind, abs(value))
         case datetime():
             return value.tzinfo is not None
         case time():

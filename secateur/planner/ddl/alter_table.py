@@ -131,11 +131,12 @@ def _is_of_ranges(cursor: TokenCursor) -> bool:
 def _read_columns(cursor: TokenCursor, table: TableDef, types: Mapping[str, NamedType]) -> AlterColumns:
     now = datetime.now(UTC)
     changes: list[ColumnChange] = []
+    changed = table
     while True:
         start = cursor.offset
-        changes.append(_read_column_change(cursor, altered(table, changes, now).table, types))
+        changes.append(_read_column_change(cursor, changed, types))
         try:
-            altered(table, changes, now)
+            changed = altered(table, changes, now).table
         except (SchemeError, UnknownColumnError) as error:
             text = cursor.sql[start : cursor.offset].rstrip(" ,\n\t;")
             raise located(type(error), error.message, cursor.sql, start, len(text), **error.details) from error

@@ -10,10 +10,7 @@ from typing import Any, Final, assert_never
 import pyarrow as pa
 
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
-from secateur.partitioning.types.decimals import fits
-
-_INTEGER_IN_FLOAT_MAX: Final = 2**24
-"""Integers up to this one are exact as FLOAT and DOUBLE. DuckDB rounds a larger one that meets a FLOAT column."""
+from secateur.partitioning.types.decimals import FLOAT_INTEGER_MAX, fits
 
 LISTED_CLASSES: Final[dict[TypeKind, type]] = {
     **dict.fromkeys(WORD_INTEGERS, int),
@@ -95,9 +92,8 @@ def _belongs(value: Any, type_: SqlType) -> bool:
             low, high = type_.integer_range
             return type(value) is int and low <= value <= high
         case TypeKind.FLOAT | TypeKind.DOUBLE:
-            return (type(value) is float and value == value) or (
-                type(value) is int and abs(value) <= _INTEGER_IN_FLOAT_MAX
-            )
+            # DuckDB rounds a larger integer that meets a FLOAT column.
+            return (type(value) is float and value == value) or (type(value) is int and abs(value) <= FLOAT_INTEGER_MAX)
         case TypeKind.DECIMAL:
             return (type(value) is int or (type(value) is Decimal and value.is_finite())) and fits(
                 value, type_.precision, type_.scale
