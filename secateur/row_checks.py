@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.errors import CheckFailedError, DataError
+from secateur.exchangeable_rows import ExchangeableRows
 from secateur.forks import forks_wait_for
 from secateur.memory_database import open_database
 from secateur.partitioning.tables.identifier import quoted
@@ -106,7 +107,7 @@ class _FewRows:
     """A bound statement that is run over other rows each time: to bind it takes three times as long as to run it."""
 
     def __init__(self, sql: str, rows: pa.Table) -> None:
-        self._stored = _Exchangeable(rows.schema)
+        self._stored = ExchangeableRows(rows.schema)  # apart from the cursor, which would be a cycle
         self._cursor = _database().cursor()
         self._cursor.register(_STORED, self._stored)
         self._relation = self._cursor.sql(sql)
@@ -116,24 +117,7 @@ class _FewRows:
         try:
             return self._relation.to_arrow_table()
         finally:
-            self._stored.rows = None  # what was read must not outlive the call
-
-
-class _Exchangeable:
-    """An Arrow stream whose content is set before each call; apart from the cursor, which would be a cycle."""
-
-    __slots__ = ("rows", "schema")
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self.schema = schema
-        self.rows: pa.Table | None = None
-
-    def __arrow_c_schema__(self) -> object:
-        return self.schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        assert self.rows is not None
-        return self.rows.__arrow_c_stream__(requested_schema)
+            self._stored.rows = None
 
 
 def _shown(column: pa.ChunkedArray) -> str:

@@ -32,7 +32,7 @@ from secateur.planner.dml.insert import InsertValues, read_insert
 from secateur.planner.dml.merge import read_merge
 from secateur.planner.dml.row_changes import places_of
 from secateur.planner.dml.searched_change import read_searched_change
-from secateur.planner.dml.textual_parameters import as_texts, check_literals, textual_parameters
+from secateur.planner.dml.textual_parameters import check_literals, textual_parameters
 from secateur.planner.dml.with_clause import split_with
 from secateur.planner.explain.read_explain import read_explain
 from secateur.planner.query_planner import QueryPlanner
@@ -47,7 +47,7 @@ from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import Token
 from secateur.planner.views.create_view import read_create_view, read_drop_view
 from secateur.protocol.clocks import CLOCKS
-from secateur.protocol.statements import CopyFrom, CopyTo, Statement, TextualParameters
+from secateur.protocol.statements import CopyFrom, CopyTo, Statement, TextualParameters, as_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,15 @@ class _Unread:
         """
         check_literals(self.sql, table, assigned)
         return textual_parameters(table, assigned, self.parameters)
+
+    def values_in(self, textual: TextualParameters) -> tuple[Any, ...] | None:
+        """Its values, with the texts of those parameters.
+
+        Raises:
+            DataError: One is none of its column.
+        """
+        values = self.values
+        return None if values is None else as_texts(values, textual)
 
     def changes(self, values: tuple[Any, ...] | None) -> ChangePlanner:
         return self.queries.changes(self.sql, self.parameters, values)
@@ -175,14 +184,14 @@ def _searched_change(unread: _Unread) -> Statement:
         # The query has the sources in its middle, where more than sources would read strangely.
         check_dialect(unread.sql, unread.tokens)
     textual = unread.textual(change.target.table, places_of(change.values))
-    return _textual(unread.changes(as_texts(unread.values, textual)).searched(change), textual)
+    return _textual(unread.changes(unread.values_in(textual)).searched(change), textual)
 
 
 def _merge(unread: _Unread) -> Statement:
     unread = unread.at_one_time()
     merge = read_merge(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes)
     textual = unread.textual(merge.target.table, merge.assigned)
-    return _textual(unread.changes(as_texts(unread.values, textual)).merge(merge), textual)
+    return _textual(unread.changes(unread.values_in(textual)).merge(merge), textual)
 
 
 def _textual(planned: Statement, textual: TextualParameters) -> Statement:

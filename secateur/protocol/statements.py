@@ -10,7 +10,7 @@ routes. The members keep the plans themselves, by their ids.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.coerce import coerce
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.copy_file import CopyFile
 from secateur.protocol.pruning import Pruning
@@ -176,6 +177,18 @@ class _OfSession(_Prepared, frozen=True):
 
 TextualParameters: TypeAlias = tuple[tuple[int, Column], ...]
 """The indexes of parameters that a client gives as values of a column of texts that are checked, and the columns."""
+
+
+def as_texts(values: Sequence[Any], textual: TextualParameters) -> tuple[Any, ...]:
+    """The values of a statement with the texts of those parameters.
+
+    Raises:
+        DataError: One of them is none of its column.
+    """
+    found = list(values)
+    for index, column in textual:
+        found[index] = coerce(found[index], column.type, column=column.name)
+    return tuple(found)
 
 
 class SelectStatement(_Prepared, frozen=True, dict=True):

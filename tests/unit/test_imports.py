@@ -26,7 +26,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # A room may import from the floors below it and from itself. Rooms on one floor do not know each other.
 FLOORS = [
     {"cached_properties", "dependencies", "errors", "exports", "forks", "native", "tracing"},
-    {"memory_database", "structured_logs"},
+    {"exchangeable_rows", "memory_database", "structured_logs"},
     {"tunable"},
     {"engine_limits"},
     {"partitioning", "drawing"},

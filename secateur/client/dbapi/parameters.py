@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from secateur.drawing.quantity import count_text
 from secateur.errors import ParameterError
-from secateur.partitioning.types.coerce import PLAIN_CLASSES, coerce
+from secateur.partitioning.types.coerce import PLAIN_CLASSES
 from secateur.partitioning.types.python_column import without_missing
-from secateur.protocol.statements import SelectStatement
+from secateur.protocol.statements import SelectStatement, as_texts
 
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """Values for ``?`` and ``$1`` in order, or for ``$name`` by name."""
@@ -94,11 +94,7 @@ def values_of(statement: SelectStatement, params: list[Any] | dict[str, Any], st
     else:
         values = ordered_values(params, statement.parameter_count - len(lists), statement.parameter_names)
         values = [*values, *lists] if lists else values
-    if statement.textual:
-        values = [*values]
-        for index, column in statement.textual:
-            values[index] = coerce(values[index], column.type, column=column.name)
-    return values
+    return [*as_texts(values, statement.textual)] if statement.textual else values
 
 
 def ordered_values(params: list[Any] | dict[str, Any], count: int, names: Sequence[str]) -> list[Any]:

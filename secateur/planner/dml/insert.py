@@ -37,7 +37,6 @@ from secateur.planner.dml.conflict import Conflict, DoUpdate, check_conflicts, r
 from secateur.planner.dml.expressions import TextSpan, is_default, read_expression
 from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.target import ChangeTarget, read_insert_target
-from secateur.planner.dml.textual_parameters import as_texts
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import TokenKind
@@ -50,6 +49,7 @@ from secateur.protocol.statements import (
     Literal,
     Statement,
     TextualParameters,
+    as_texts,
 )
 
 _LITERALS: Final = frozenset({TokenKind.STRING, TokenKind.NUMBER})
@@ -89,7 +89,7 @@ class InsertValues(Statement):
             DataError: A value that its column cannot hold.
             NullKeyError: NULL, or nothing, for a column that is NOT NULL.
         """
-        values = as_texts(params, self.textual) or ()
+        values = as_texts(params, self.textual)
         found = default_kernel().run(self.sql, {}, values, names=list(self.columns))
         rows = without_row_ids(conform(found, self.table))
         if self.mode is InsertMode.UPSERT:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from secateur.errors import DataError
 from secateur.partitioning.tables.table import Column, TableDef
@@ -67,17 +67,3 @@ def check_literals(sql: str, table: TableDef, assigned: Iterable[tuple[str, Text
             coerce(text[1:-1].replace("''", "'"), types[name], column=name)
         except DataError as error:
             raise located(DataError, error.message, sql, span.start, len(text)) from None
-
-
-def as_texts(values: Sequence[Any] | None, textual: TextualParameters) -> tuple[Any, ...] | None:
-    """The values of a statement with the texts of those parameters.
-
-    Raises:
-        DataError: One of them is none of its column.
-    """
-    if values is None:
-        return None
-    found = list(values)
-    for index, column in textual:
-        found[index] = coerce(found[index], column.type, column=column.name)
-    return tuple(found)

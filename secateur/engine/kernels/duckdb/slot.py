@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from secateur.engine.kernels.duckdb.result_types import arrow_type
 from secateur.errors import ParameterError, ProgrammingError
+from secateur.exchangeable_rows import ExchangeableRows
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.struct_offsets import without_struct_offsets
@@ -46,7 +47,7 @@ class Slot:
         self.cursor = cursor
         self.sql = sql
         _, self._parameters = parameters_of_select(cursor, sql)
-        self._views: dict[str, _Exchangeable] = {}
+        self._views: dict[str, _View] = {}
         self._shown: set[str] = set()
         self._relation: duckdb.DuckDBPyRelation | None = None
 
@@ -82,18 +83,18 @@ class Slot:
             if view is not None and not (view.schema.equals(table.schema) and view.casts == needed):
                 view = self._relation = None  # it is bound to columns of other types
             if exchangeable and view is not None:
-                view.table = table
+                view.rows = table
                 continue
             if name in self._shown:
                 self._hide(name)
             self._shown.add(name)
             if exchangeable:
-                self._views[name] = _Exchangeable(table, needed)
+                self._views[name] = _View(table, needed)
             self._show(name, self._views.get(name, table), table.schema, needed)
         yield
         for name in relations:
             if exchangeable:
-                self._views[name].table = None  # the rows of a partition must not outlive the call
+                self._views[name].rows = None
             else:
                 self._hide(name)
 
@@ -121,22 +122,15 @@ class Slot:
         self.cursor.unregister(_raw(name))
 
 
-class _Exchangeable:
-    """An Arrow stream whose content is set before each call; the schema and the casts of its columns stay."""
+class _View(ExchangeableRows):
+    """The rows of a view; the casts of its columns stay."""
 
-    __slots__ = ("casts", "schema", "table")
+    __slots__ = ("casts",)
 
-    def __init__(self, table: pa.Table, casts: tuple[tuple[str, str], ...]) -> None:
-        self.schema = table.schema
+    def __init__(self, rows: pa.Table, casts: tuple[tuple[str, str], ...]) -> None:
+        super().__init__(rows.schema)
+        self.rows = rows
         self.casts = casts
-        self.table: pa.Table | None = table
-
-    def __arrow_c_schema__(self) -> object:
-        return self.schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        assert self.table is not None
-        return self.table.__arrow_c_stream__(requested_schema)
 
 
 def parameters_of_select(cursor: duckdb.DuckDBPyConnection, sql: str) -> tuple[duckdb.Statement, tuple[str, ...]]:

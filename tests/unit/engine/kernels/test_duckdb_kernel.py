@@ -158,7 +158,7 @@ def test_rows_do_not_outlive_the_call() -> None:
     kernel = DuckDBKernel(threads=1)
     kernel.run("SELECT * FROM s0", {"s0": S0})
     (slot,) = kernel._idle
-    assert [view.table for view in slot._views.values()] == [None]
+    assert [view.rows for view in slot._views.values()] == [None]
     kernel.close()
 
 
