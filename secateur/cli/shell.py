@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+import signal
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Final, NamedTuple, NoReturn, TextIO
 
 from prompt_toolkit import PromptSession
@@ -164,8 +166,8 @@ class Shell:
         if not self._last:
             raise CommandError("\\watch repeats the last statement, and there is none yet")
         pause_s = _number(seconds, "\\watch takes the seconds between two executions") if seconds else _WATCHED_S
-        with suppress(KeyboardInterrupt):
-            while True:
+        with _interruptible() as is_interrupted:
+            while not is_interrupted():
                 echo(f"{time.strftime('%H:%M:%S')}, every {pause_s:g} s until Ctrl-C")
                 self._execute(self._last)
                 time.sleep(pause_s)
@@ -203,6 +205,28 @@ class Shell:
 
     def _quit(self, _: str) -> NoReturn:
         raise EOFError
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """A block that Ctrl-C ends, and what says whether it was pressed.
+
+    Python drops a KeyboardInterrupt that it raises within a finalizer or another callback of the interpreter, and a
+    loop of short statements spends its time in such places often enough: what asks does not miss it.
+    """
+    is_pressed = False
+
+    def press(number: int, frame: FrameType | None) -> NoReturn:
+        nonlocal is_pressed
+        is_pressed = True
+        raise KeyboardInterrupt
+
+    handled_before = signal.signal(signal.SIGINT, press)
+    try:
+        with suppress(KeyboardInterrupt):
+            yield lambda: is_pressed
+    finally:
+        signal.signal(signal.SIGINT, handled_before)
 
 
 def _switched(is_on: bool, word: str) -> bool:

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +19,8 @@ from prompt_toolkit.document import Document
 
 import secateur
 from secateur.cli import extent_text
-from secateur.cli.shell import SqlCompleter
+from secateur.cli.rendering import OutputFormat
+from secateur.cli.shell import Shell, SqlCompleter
 from secateur.cluster import Cluster
 
 MANY = 100_000
@@ -194,6 +196,26 @@ def test_a_statement_is_watched_until_ctrl_c(terminal: Terminal) -> None:
         assert "seen 7" in terminal.until("1 row in ")
     terminal.pressed("\x03")
     terminal.entered("SELECT 'and ' || 8 AS x;", "and 8")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_watching_ends_also_if_an_interrupt_is_dropped(
+    served: Cluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupting:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)  # Python drops what a finalizer raises
+
+    with served.connect() as conn:
+        shell = Shell(conn, OutputFormat.TABLE)
+        shell.handle("SELECT 'seen ' || 7 AS x;")
+        monkeypatch.setattr("secateur.cli.shell.cost_of", lambda stats: Interrupting() and "")
+        shell.handle("\\watch 0")
+        assert capsys.readouterr().out.count("seen 7") == 2
+        monkeypatch.undo()
+        shell.handle("SELECT 'and ' || 8 AS x;")
+        assert "and 8" in capsys.readouterr().out
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.parametrize(
