@@ -31,8 +31,6 @@ LONG = (
     "tests/system/dashboard/test_dashboard.py",
     "tests/system/test_endless_statements.py",
     "tests/system/test_many_executions.py",
-    "tests/system/test_cold_restart.py",
-    "tests/system/test_returning_members.py",
     "tests/system/test_members_on_ray.py",
     "tests/system/test_which_ray.py",
     "tests/sql/test_sql_files.py",
@@ -40,6 +38,28 @@ LONG = (
     "tests/system/test_verify.py",
 )
 """Files that take more than ten seconds on an idle machine, the longest first."""
+WAITING = (
+    "tests/system/test_returning_members.py",
+    "tests/system/test_member_leases.py",
+    "tests/system/test_lying_disks.py",
+    "tests/system/test_cold_restart.py",
+    "tests/system/test_healing.py",
+    "tests/system/test_scaling.py",
+    "tests/system/test_failover_copies.py",
+    "tests/system/test_kills_between_phases.py",
+    "tests/system/test_lost_members.py",
+    "tests/system/test_moves_under_load.py",
+    "tests/unit/client/test_silent_members.py",
+    "tests/system/test_cluster_life.py",
+    "tests/system/test_unused_tables.py",
+    "tests/system/test_write_behind_load.py",
+    "tests/system/test_job_writes.py",
+    "tests/system/test_job_failures.py",
+    "tests/unit/wire/test_channel.py",
+    "tests/system/test_controller_restarts.py",
+    "tests/unit/cluster/test_plan_source.py",
+)
+"""Files that wait for most of their time, until a member counts as lost, the longest first."""
 SPARK_PYTHON = str(Path(__file__).parent / "spark_python")
 _numbers = itertools.count(1)
 
@@ -77,8 +97,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """A file goes to one worker, as by ``--dist loadfile``; those that use Spark go to one together, and share it.
 
     Spark is started first, since its files take longest, and then the other files that take long: one that begins last
-    runs on one core, while the others are idle. The files of each folder are spread evenly over the rest of the run:
-    some folders compute and others wait, and the workers fill the cores while they do different things.
+    runs on one core, while the others are idle. One worker begins with the files that wait, which leave the cores to
+    the others. The files of each folder are spread evenly over the rest of the run: some folders compute and others
+    wait, and the workers fill the cores while they do different things.
     """
     if config.getvalue("dist") != "loadfile":
         return None
@@ -99,7 +120,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _assign_work_unit(self, node: Any) -> None:
             if not due:
                 due.update(evenly_spread(self.workqueue))
-            self.workqueue.move_to_end(min(self.workqueue, key=due.__getitem__), last=False)
+            waiting = [scope for scope in WAITING if scope in self.workqueue] if node is self.nodes[0] else []
+            chosen = waiting[0] if waiting else min(self.workqueue, key=due.__getitem__)
+            self.workqueue.move_to_end(chosen, last=False)
             super()._assign_work_unit(node)
 
     due: dict[str, float] = {}
@@ -113,7 +136,8 @@ def evenly_spread(scopes: Iterable[str]) -> dict[str, float]:
         folders.setdefault("/".join(scope.split("/")[:2]), []).append(scope)
     places = {scope: index / len(folder) for folder in folders.values() for index, scope in enumerate(folder)}
     first = ("spark", *LONG)
-    return places | {scope: float(index - len(first)) for index, scope in enumerate(first) if scope in places}
+    places |= {scope: float(index - len(first)) for index, scope in enumerate(first) if scope in places}
+    return places | {scope: 1.0 + index for index, scope in enumerate(WAITING) if scope in places}
 
 
 def pytest_configure() -> None:

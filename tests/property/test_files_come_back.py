@@ -208,6 +208,7 @@ def filled(cluster: Cluster) -> Iterator[str]:
             conn.execute(f"DROP TABLE files{ending}")
 
 
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize(("write", "ending"), WAYS)
 def test_every_type_comes_back_equal(
     conn: secateur.Connection,

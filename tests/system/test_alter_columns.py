@@ -75,6 +75,7 @@ ALTERATIONS = [
 ]
 
 
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize("changes", ALTERATIONS, ids=", ".join)
 def test_a_table_is_afterwards_as_duckdbs(
     cluster: Cluster, conn: secateur.Connection, table: str, changes: list[str]
@@ -150,6 +151,7 @@ REFUSED: list[tuple[str, type[Error], str]] = [
 ]
 
 
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize(("change", "kind", "why"), REFUSED, ids=[change for change, _, _ in REFUSED])
 def test_what_cannot_be_says_so_and_changes_nothing(
     conn: secateur.Connection, table: str, change: str, kind: type[Error], why: str

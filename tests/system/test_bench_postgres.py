@@ -48,6 +48,7 @@ def test_a_wrong_answer_ends_the_run() -> None:
             compare(READS, {"right": right, "wrong": wrong}, right, ROWS)
 
 
+@pytest.mark.slow
 def test_a_write_that_is_lost_ends_the_run() -> None:
     changes = [line for line in LINES if line.written]
     with reference(ROWS) as right, reference(ROWS) as other:

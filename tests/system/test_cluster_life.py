@@ -190,7 +190,7 @@ def test_a_secret_is_made_that_only_this_process_has() -> None:
             with pytest.raises(secateur.OperationalError, match="asks for a token"):
                 Channel("127.0.0.1", int(address.rpartition(":")[2])).connect()
     with pytest.raises(secateur.OperationalError):
-        secateur.connect(cluster.address)
+        secateur.connect(cluster.address, connect_timeout_s=0.1)
 
 
 def test_the_address_and_the_token_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,6 +107,7 @@ ONE_BY_ONE: dict[str, Way] = {
 }
 
 
+@pytest.mark.sampled(one_in=3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", [*WAYS, *ONE_BY_ONE])
 def test_what_a_row_does_not_name_is_its_default(

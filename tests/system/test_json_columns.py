@@ -47,6 +47,7 @@ STATEMENTS = {
 }
 
 
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize("sql", STATEMENTS.values(), ids=STATEMENTS)
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_object_as_a_parameter(conn: secateur.Connection, table: secateur.TableHandle, sql: str, times: int) -> None:

@@ -100,6 +100,7 @@ def found(conn: secateur.Connection, table: str, of_column: str, values: pa.Arra
     return sorted(zip(pairs["row"].to_pylist(), rows.column(1).take(pairs["found"]).to_pylist(), strict=True))
 
 
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize("of_column", COLUMNS)
 def test_keys_find_what_sql_calls_equal(
     tables: tuple[secateur.Connection, duckdb.DuckDBPyConnection], of_column: str

@@ -49,6 +49,7 @@ WAYS: dict[str, Callable[[secateur.Connection, str], object]] = {
 }
 
 
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", WAYS)
 def test_an_upsert_keeps_what_is_not_named(conn: secateur.Connection, table_name: str, way: str, kind: str) -> None:

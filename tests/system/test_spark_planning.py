@@ -67,7 +67,8 @@ def test_partitions_that_move_and_members_that_are_lost_are_followed() -> None:
         assert [read(cluster, key) for key in range(100)] == expected
 
 
-def test_another_cluster_at_the_same_address_is_found() -> None:
+def test_another_cluster_at_the_same_address_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secateur.client.execution.retry_policy.CONNECT_TIMEOUT_S", 0.5)
     with secateur.start(members=2, runtime="embedded", token="same") as first, first.connect() as conn:
         conn.execute(DDL.format("BIGINT"))
         conn.execute("INSERT INTO t VALUES (7, 7)")

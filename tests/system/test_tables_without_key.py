@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 from collections import Counter
@@ -41,7 +42,7 @@ PLACEMENTS = {
     "ranged": "PARTITION BY RANDOM PARTITIONS 2, RANGE (c) SPLIT AT (3, 6)",
     "everywhere": "REPLICATED",
 }
-STATEMENTS = 60
+STATEMENTS = int(24 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 
 
 @pytest.fixture(scope="module")

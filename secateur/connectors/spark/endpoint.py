@@ -121,13 +121,20 @@ class Endpoint:
     def connected(self, *, timeout_s: float | None) -> Session:
         """A connection that the caller closes; see :meth:`session`."""
         from secateur.client.address import parse_address
-        from secateur.client.execution.retry_policy import REFUSED_S
+        from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, REFUSED_S
         from secateur.client.session import Session
 
         host, port = parse_address(self.address)
         found = _file_of_found(host, port)
         refused_s = None if found is None or found.exists() else REFUSED_S
-        session = Session(host, port, token=self.token, timeout_s=timeout_s, refused_s=refused_s, tls=self.tls)
+        session = Session(
+            *(host, port),
+            token=self.token,
+            timeout_s=timeout_s,
+            connect_timeout_s=CONNECT_TIMEOUT_S,
+            refused_s=refused_s,
+            tls=self.tls,
+        )
         if found is not None:
             with suppress(OSError):  # Spark is stopping, or the disk is full: the next one waits less
                 found.touch()

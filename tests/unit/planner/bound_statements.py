@@ -39,7 +39,7 @@ def bound(duck: Any, sql: str) -> AnyRelation | None:
 
 def queries(path: Path) -> Iterator[tuple[Any, str]]:
     """The queries of a file, each with a DuckDB in which the statements before it have run."""
-    duck = duckdb.connect()
+    duck = duckdb.connect(config={"threads": 1})
     for block in re.split(r"\n[ \t]*\n", path.read_text(encoding="utf-8")):
         lines = [line for line in block.split("\n") if line.strip() and not line.startswith("#")]
         if not lines:

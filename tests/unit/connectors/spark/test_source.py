@@ -129,7 +129,15 @@ def test_modes(cluster: Any, option: str | None, overwrite: bool, mode: str) -> 
         pytest.param({"address": "secateur://127.0.0.1:1"}, False, UnreachableError, "127.0.0.1:1", id="nobody-there"),
     ],
 )
-def test_refusals(cluster: Any, options: dict[str, str], overwrite: bool, error: type[Error], words: str) -> None:
+def test_refusals(
+    monkeypatch: pytest.MonkeyPatch,
+    cluster: Any,
+    options: dict[str, str],
+    overwrite: bool,
+    error: type[Error],
+    words: str,
+) -> None:
+    monkeypatch.setattr("secateur.client.execution.retry_policy.CONNECT_TIMEOUT_S", 0.5)
     with pytest.raises(error, match=words) as caught:
         writer(cluster, overwrite=overwrite, **options)
     assert len(caught.value.__notes__) == 1
