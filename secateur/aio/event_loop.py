@@ -21,7 +21,6 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
-from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
 from secateur.errors import InterfaceError
@@ -276,8 +275,10 @@ class LoopSocket:
         self._loop = loop
         self._timeout_s = 0.0
         self._is_watched = False
+        self._is_encrypted = isinstance(connected, ssl.SSLSocket)
         self._waiting: asyncio.Future[Any] | None = None
-        self._receive: Callable[[], Any] | None = None  # of a wait for bytes
+        self._receive: Callable[[Any], Any] | None = None  # of a wait for bytes, with what it is called with
+        self._wanted: Any = None
         self._end_s = 0.0  # of the wait
         self._timer: asyncio.TimerHandle | None = None
         self._process = os.getpid()
@@ -293,12 +294,12 @@ class LoopSocket:
             TimeoutError: None came in time.
             OSError: The connection broke.
         """
-        received: bytes = self._received(partial(self._socket.recv, bufsize))
+        received: bytes = self._received(self._socket.recv, bufsize)
         return received
 
     def recv_into(self, buffer: memoryview, /) -> int:
         """Receive the next bytes into a buffer; returns their number, 0 at the end. Raises as :meth:`recv`."""
-        count: int = self._received(partial(self._socket.recv_into, buffer))
+        count: int = self._received(self._socket.recv_into, buffer)
         return count
 
     def sendall(self, data: bytes | memoryview, /) -> None:
@@ -356,30 +357,32 @@ class LoopSocket:
         self._loop.remove_reader(watched)
         watched.close()
 
-    def _received(self, receive: Callable[[], Any]) -> Any:
+    def _received(self, receive: Callable[[Any], Any], wanted: Any) -> Any:
         """What a way to receive returns once there are bytes."""
         if _call() is None:
-            return self._received_by_thread(receive)
-        if not self._is_watched or isinstance(self._socket, ssl.SSLSocket):  # which may have bytes that it has read
+            return self._received_by_thread(receive, wanted)
+        if not self._is_watched or self._is_encrypted:  # TLS may have bytes that it has read
             with suppress(*_LATER):
-                return receive()
-        return self._when_readable(receive)
+                return receive(wanted)
+            self._watch()
+        return self._in_time(receive, wanted)
 
-    def _when_readable(self, receive: Callable[[], Any]) -> Any:
+    def _watch(self) -> None:
         if not self._is_watched:
             self._loop.add_reader(self._socket, self._readable)
             self._is_watched = True
-        return self._in_time(receive)
 
-    def _in_time(self, receive: Callable[[], Any] | None) -> Any:
-        self._waiting, self._receive = self._loop.create_future(), receive
-        self._end_s = self._loop.time() + self._timeout_s
-        if self._timer is None or self._timer.when() > self._end_s:
+    def _in_time(self, receive: Callable[[Any], Any] | None = None, wanted: Any = None) -> Any:
+        """Wait, at most as long as was set, for what a way to receive returns, or for the socket to be writable."""
+        self._receive, self._wanted = receive, wanted
+        waiting = self._waiting = self._loop.create_future()
+        end_s = self._end_s = self._loop.time() + self._timeout_s
+        if self._timer is None or self._timer.when() > end_s:
             self._look_later()
         try:
-            return _awaited(self._waiting)
+            return _awaited(waiting)
         finally:
-            self._waiting = self._receive = None
+            self._waiting = self._receive = self._wanted = None
 
     def _look_later(self) -> None:
         """Look at the end of this wait whether it goes on: one look for many waits, which all end sooner."""
@@ -404,7 +407,7 @@ class LoopSocket:
             self._loop.remove_reader(self._socket)
             return
         try:
-            found = receive()
+            found = receive(self._wanted)
         except _LATER:
             return
         except Exception as error:
@@ -420,19 +423,20 @@ class LoopSocket:
         if _call() is None:
             self._poll(event, time.monotonic() + self._timeout_s)
         elif event == select.POLLIN:
-            self._when_readable(bytes)
+            self._watch()
+            self._in_time(bytes, 0)
         else:
             self._loop.add_writer(self._socket, self._writable)
             try:
-                self._in_time(None)
+                self._in_time()
             finally:
                 self._loop.remove_writer(self._socket)
 
-    def _received_by_thread(self, receive: Callable[[], Any]) -> Any:
+    def _received_by_thread(self, receive: Callable[[Any], Any], wanted: Any) -> Any:
         end_s = time.monotonic() + self._timeout_s
         while True:
             try:
-                return receive()
+                return receive(wanted)
             except ssl.SSLWantWriteError:
                 self._poll(select.POLLOUT, end_s)
             except _LATER:
