@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.key_search import KeySearch
 from secateur.engine.sql.scatter import can_scatter
 from secateur.engine.sql.select_plan import PartialAtReaders, ScanPlan, SelectPlan
-from secateur.errors import DatabaseError, DataError, NotSupportedError, ProgrammingError
+from secateur.errors import DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.external_table import ExternalTable
@@ -30,7 +30,6 @@ from secateur.partitioning.tables.identifier import folded, quoted
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
-from secateur.partitioning.types.empty_rows import empty_table
 from secateur.planner.arrow.form import arrow_form
 from secateur.planner.arrow.sources import JoinInput
 from secateur.planner.bind.bound_plan import BoundPlan, Unreadable, bind_to_plan
@@ -38,9 +37,6 @@ from secateur.planner.bind.type_uses import type_uses_in
 from secateur.planner.binding.binding_errors import in_users_terms
 from secateur.planner.binding.clocks import is_unsettled, reads_clock, settled
 from secateur.planner.binding.evaluation import (
-    evaluate,
-    ignores_parameters_over_no_rows,
-    is_bounded_over_no_rows,
     is_small,
     refuse_large_constants,
 )
@@ -49,6 +45,7 @@ from secateur.planner.binding.query import Query, TableReference, bind_query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.exchanges import is_row_by_row
 from secateur.planner.distribute.refused import NotDivided
+from secateur.planner.empty_answer import empty_answer
 from secateur.planner.mode import ends_on_one_partition
 from secateur.planner.plan_settings import PlanSettings
 from secateur.planner.prune.shown import conjunction_text
@@ -66,11 +63,8 @@ from secateur.planner.tree.columns import columns_read
 from secateur.planner.tree.relations import AnyRelation
 from secateur.planner.tree.stability import depends_on_order, is_repeatable
 from secateur.planner.views.view import ViewDef
-from secateur.wire import encode_table
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
-
-_EMPTY_BYTES_MAX: Final = 65_536
 
 
 class BoundSelect:
@@ -203,7 +197,7 @@ class BoundSelect:
         # Unless it is small, a statement that reads no table is answered by a member, where its computation has bounds
         # and can be cancelled.
         empty = (
-            _empty_answer(query, root, local, self._schemas, self._params)
+            empty_answer(root, local, self._schemas, self._params, query.parameters.total)
             if root is not None
             and (bool(trees) or is_small(root))
             and not query.views
@@ -432,31 +426,3 @@ def _join_input(read: ScanReading) -> JoinInput:
     key = read.scan.table.primary_key
     is_restricted = read.bounds.keys != KeySearch()
     return JoinInput(key[0] if key and not is_restricted else None, is_restricted)
-
-
-def _empty_answer(
-    query: Query, root: AnyRelation, whole: Fragment, schemas: Schemas, params: Sequence[Any]
-) -> bytes | None:
-    """Return the answer over no rows, when it is the same for all parameters.
-
-    There are no parameters, or only in WHERE, which is not evaluated without rows.
-    """
-    if query.parameters.total and not ignores_parameters_over_no_rows(root):
-        return None
-    if not is_bounded_over_no_rows(root):
-        return None
-    relations = {
-        relation: empty_table(Fragment.over("", {}, [(name, str(kind)) for name, kind in schema.items()]).schema)
-        for relation, schema in schemas.items()
-    }
-    try:
-        found = evaluate(whole, relations, list(params), ends_soon=is_small(root))
-        # It is sent with the plan, in the header of a frame, and kept with the plan. A longer one is
-        # made by a member.
-        if found is None or found.nbytes > _EMPTY_BYTES_MAX:
-            return None
-        # A new table: what a kernel leaves in the buffers of no rows may differ, and equal plans have equal bytes.
-        return bytes(encode_table(found if found.num_rows else empty_table(found.schema)))
-    except DatabaseError:
-        # A constant part fails, such as a bad cast: it fails again, and is reported, when the statement runs.
-        return None

@@ -22,10 +22,8 @@ from secateur.engine.kernels.fragment import Fragment, run_with
 from secateur.errors import JobCancelledError, LimitExceededError
 from secateur.planner.binding.query import Query
 from secateur.planner.text.syntax import SyntaxNode, nodes_of
-from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
-from secateur.planner.tree.columns import expressions_of, relations_in
-from secateur.planner.tree.rewriting import cast_of, inputs_of, within
+from secateur.planner.tree.columns import relations_in
 
 EVALUATION_S: Final = 0.25
 """A constant takes microseconds. The bound must also hold on a machine that is overloaded many times over, because a
@@ -231,7 +229,7 @@ def evaluate(
     """Evaluate something small at planning time.
 
     Args:
-        fragment: Must pass :func:`is_bounded_over_no_rows`.
+        fragment: Calls only :func:`bounded_functions`.
         relations: The tables that it reads.
         params: Its parameters.
         ends_soon: Whether it makes no rows on its own (:func:`is_small`). If its text is short no clock is needed
@@ -263,52 +261,6 @@ def evaluate(
         return None
     finally:
         timer.cancel()
-
-
-def is_bounded_over_no_rows(root: rel.AnyRelation) -> bool:
-    """Whether a statement over no rows evaluates only functions whose values are no larger than their arguments.
-
-    A call with a column among its arguments is evaluated for no row, unless an aggregate has made one.
-    """
-    relations = list(relations_in(root))
-    makes_rows = any(isinstance(one, rel.LogicalAggregate) for one in relations)
-    for relation in relations:
-        if isinstance(relation, rel.LogicalScan) and relation.table is None:
-            return False
-        for expression in expressions_of(relation):
-            for call in within(expression):
-                if _is_bounded(call):
-                    continue
-                if makes_rows or not inputs_of([call]):
-                    return False
-    return True
-
-
-def _is_bounded(node: ex.AnyExpression) -> bool:
-    match node:
-        case ex.Call():
-            is_named = not node.type.startswith("COMPARE_") and cast_of(node) is None
-            return not is_named or node.name.lower() in bounded_functions()
-        case ex.Unnest():
-            return False
-        case _:
-            return True
-
-
-def ignores_parameters_over_no_rows(root: rel.AnyRelation) -> bool:
-    """Whether each parameter is in a condition on the rows of a table, which is not evaluated where there are none."""
-    return all(
-        isinstance(relation, rel.LogicalFilter) and _is_of_table(relation)
-        for relation in relations_in(root)
-        if any(isinstance(part, ex.BoundParameter) for one in expressions_of(relation) for part in within(one))
-    )
-
-
-def _is_of_table(relation: rel.AnyRelation) -> bool:
-    """Whether a relation has rows of one table, and no others."""
-    while isinstance(relation, rel.LogicalFilter | rel.LogicalProject):
-        (relation,) = relation.children
-    return isinstance(relation, rel.LogicalScan) and relation.table is not None
 
 
 def is_small(root: rel.AnyRelation) -> bool:

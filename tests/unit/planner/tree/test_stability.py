@@ -8,7 +8,7 @@ import pytest
 from secateur.engine.kernels.duckdb import default_kernel
 from secateur.planner.bind import BoundPlan, bind_to_plan
 from secateur.planner.binding import is_listed
-from secateur.planner.binding.evaluation import ignores_parameters_over_no_rows, is_bounded_over_no_rows, is_small
+from secateur.planner.binding.evaluation import is_small
 from secateur.planner.tree import AnyRelation, depends_on_order, is_repeatable
 
 COLUMNS = {"a": "BIGINT", "b": "VARCHAR", "z": "TIMESTAMP WITH TIME ZONE"}
@@ -72,37 +72,6 @@ def test_an_answer_depends_on_the_order_of_rows(sql: str, *, expected: bool) -> 
 )
 def test_an_answer_has_no_more_rows_than_its_text(sql: str, *, expected: bool) -> None:
     assert is_small(root(sql)) is expected
-
-
-@pytest.mark.parametrize(
-    ("sql", "expected"),
-    [
-        ("SELECT repeat(b, 1000000) FROM t", True),
-        ("SELECT upper(b), a * 2 FROM t WHERE a BETWEEN 1 AND 2", True),
-        ("SELECT count(*) FROM t", True),
-        ("SELECT repeat('x', 1000000) FROM t", False),
-        ("SELECT repeat(max(b), 1000000) FROM t", False),
-        ("SELECT a FROM t, range(3)", False),
-        ("SELECT unnest([1, 2]) FROM t", False),
-    ],
-)
-def test_without_rows_only_small_values_are_made(sql: str, *, expected: bool) -> None:
-    assert is_bounded_over_no_rows(root(sql)) is expected
-
-
-@pytest.mark.parametrize(
-    ("sql", "expected"),
-    [
-        ("SELECT a FROM t WHERE a = $1", True),
-        ("SELECT count(*) FROM t WHERE a = $1 AND b = 'x'", True),
-        ("SELECT $1 FROM t WHERE a = $1", False),
-        ("SELECT count(*) FROM t HAVING count(*) < $1", False),
-        ("SELECT count(*) FROM t, (SELECT 1 WHERE $1 = 1)", False),
-        ("SELECT a FROM t LIMIT $1", False),
-    ],
-)
-def test_without_rows_parameters_do_not_matter(sql: str, *, expected: bool) -> None:
-    assert ignores_parameters_over_no_rows(root(sql)) is expected
 
 
 @pytest.mark.parametrize(
