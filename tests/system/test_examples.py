@@ -45,6 +45,13 @@ FASTAPI_SERVICE = """\
 40 callers have hung up
 no member computes a report any more
 """
+ORDERS_ORM = """\
+C7 ordered pear, saw: new
+2 new: 50.60
+1 sent: 0.40
+the price of a pear is 0.35
+a customer's orders and lines were joined by 1 of 3 members
+"""
 
 
 @pytest.mark.parametrize(
@@ -55,8 +62,9 @@ no member computes a report any more
         pytest.param("hash_join", HASH_JOIN, id="hash_join"),
         pytest.param("single_combiner", SINGLE_COMBINER, id="single_combiner"),
         pytest.param("fastapi_service", FASTAPI_SERVICE, id="fastapi_service"),
+        pytest.param("orders_orm", ORDERS_ORM, id="orders_orm", marks=[pytest.mark.slow, pytest.mark.ray]),
     ],
 )
 def test_an_example_prints_its_result(capsys: pytest.CaptureFixture[str], name: str, printed: str) -> None:
-    runpy.run_module(f"examples.{name}", run_name="__main__")
+    runpy.run_module(f"examples.{name}", run_name="__main__", alter_sys=True)  # which SQLAlchemy looks at
     assert capsys.readouterr().out == printed
