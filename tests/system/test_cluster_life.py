@@ -193,6 +193,22 @@ def test_a_secret_is_made_that_only_this_process_has() -> None:
         secateur.connect(cluster.address, connect_timeout_s=0.1)
 
 
+def test_members_load_their_kernels_before_the_first_statement() -> None:
+    """The first one would hold up the event loop for it."""
+    code = """
+import secateur, sys, time
+with secateur.start(members=1, runtime="embedded") as cluster, cluster.connect() as conn:
+    conn.execute("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+    while not hasattr(sys.modules.get("secateur.engine.sql.serving_program"), "serving_program"):
+        time.sleep(0.01)
+    before = set(sys.modules)
+    conn.execute("SELECT * FROM t WHERE k = 1").fetchall()
+    print({name.partition(".")[0] for name in set(sys.modules) - before})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout in ("set()\n", "{'secateur'}\n"), done.stdout
+
+
 def test_the_address_and_the_token_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SECATEUR_ADDRESS", raising=False)
     with pytest.raises(secateur.InterfaceError, match="SECATEUR_ADDRESS"):

@@ -162,6 +162,7 @@ class Member(MemberParts):
             # The controller starts anew as well, and wants reports of all members before it grants a lease to one.
             await self._membership.report_to_controller()
             self._background.start(self._lease.start(), f"member {self.member_id} waits for its lease")
+            self._background.start(self._load_kernels(), f"member {self.member_id} loads its kernels")
             return
         at = self._address()
         joining = JoinRequest(at.id, at.host, at.port, at.node)
@@ -170,6 +171,10 @@ class Member(MemberParts):
         if not self._server.knows_tokens:  # the record may have told it of newer ones meanwhile
             self._server.take_tokens(joined.tokens)
         await self._lease.start()
+        self._background.start(self._load_kernels(), f"member {self.member_id} loads its kernels")
+
+    async def _load_kernels(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._threads.long, _load_kernels)
 
     async def _open(self) -> None:
         """Have what is on disk, and listen."""
@@ -306,3 +311,13 @@ def _configure_duckdb(settings: ClusterSettings) -> None:
     from secateur.engine.kernels.duckdb.kernel import configure
 
     configure(memory_limit_bytes=memory, spill_directory=spill, slots_kept_max=slots)
+
+
+def _load_kernels() -> None:
+    """Load what the first statement needs, which would be loaded on the event loop while nothing else is answered.
+
+    That takes a quarter of a second where pandas is installed: Arrow loads it with the first value that it makes of one
+    of Python's. A member that is to replace another joins first.
+    """
+    import secateur.engine.kernels.arrow.kernel
+    import secateur.engine.sql.serving_program  # noqa: F401
