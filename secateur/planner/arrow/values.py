@@ -53,6 +53,7 @@ _FLIPPED: Final = {
     ScalarFunction.GREATER_EQUAL: ScalarFunction.LESS_EQUAL,
 }
 _ARITHMETIC: Final = {"+": ScalarFunction.ADD, "-": ScalarFunction.SUBTRACT, "*": ScalarFunction.MULTIPLY}
+_SUMS: Final = ("+", "-")
 _CASE_KINDS: Final = (TypeKind.DOUBLE, TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP)
 _SIGNED: Final = (TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT)
 _UNSIGNED: Final = (TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT)
@@ -394,6 +395,29 @@ class ValueCompiler:
             type_,
         )
 
+    def _of_decimals(self, call: ex.Call, type_: SqlType) -> Expression:
+        """A sum or difference that is cast to the DECIMAL of its columns, such as ``SET amount = amount + ?``.
+
+        Every operand is exactly of that type, so DuckDB's is the same number, which it computes in a wider type and
+        does not round; or it overflows, and is left to DuckDB.
+        """
+        if len(call.children) != 2:
+            raise DeclineError("arithmetic of one number")
+        operands = [self._decimal(self._uncast(child), type_) for child in call.children]
+        if all(map(is_fixed, operands)):
+            raise DeclineError("arithmetic of constants")
+        return CallExpression(_ARITHMETIC[call.name], tuple(operands), type_)
+
+    def _decimal(self, node: ex.AnyExpression, type_: SqlType) -> Expression:
+        if isinstance(node, ex.Call) and node.name in _SUMS:
+            return self._of_decimals(node, type_)
+        value = None if self._parameter(node) is not None else self.value(node)
+        if value is None or is_fixed(value):
+            return self._operand(node, type_)
+        if value.type != type_:
+            raise DeclineError(f"arithmetic of {value.type} as {type_}")
+        return value
+
     # Other expressions
 
     def _cast(self, call: ex.Call) -> Expression:
@@ -404,6 +428,8 @@ class ValueCompiler:
         is_own, child = not self._text.is_implicit(call), self._meant(child)
         if is_own and isinstance(child, ex.BoundParameter) and self._text.is_bare(child):
             return _given(child, wanted)
+        if is_own and wanted.kind is TypeKind.DECIMAL and isinstance(child, ex.Call) and child.name in _SUMS:
+            return self._of_decimals(child, wanted)
         inner = self._integers(child) if is_own and wanted.kind in _WORDS else self.value(child)
         return cast_constant(inner, wanted) if isinstance(inner, ConstantExpression) else _converted(inner, wanted)
 

@@ -332,7 +332,7 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 7)
   columns: customer_id, id, priority, amount, day
-serving: no, it changes more than the row with one key: compare all columns of (customer_id, id) with values
+serving: yes
 backups: none
 written: by the primary, then by its backups
 */

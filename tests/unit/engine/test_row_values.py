@@ -26,6 +26,7 @@ from secateur.engine.kernels.arrow import kernel as arrow_kernel
 from secateur.partitioning.types import SqlType, parse_type
 
 BIGINT, TINYINT, VARCHAR = parse_type("BIGINT"), parse_type("TINYINT"), parse_type("VARCHAR")
+MONEY = parse_type("DECIMAL(8, 2)")
 BOOLEAN, DATE, DOUBLE = parse_type("BOOLEAN"), parse_type("DATE"), parse_type("DOUBLE")
 COLUMNS = {"k": BIGINT, "n": BIGINT, "t": TINYINT, "s": VARCHAR, "d": DATE, "f": DOUBLE}
 ROWS: list[list[Any]] = [
@@ -147,13 +148,31 @@ def test_tuples_have_the_values_of_each_row(expressions: tuple[Expression, ...])
     [
         call(ScalarFunction.EQUAL, BOOLEAN, F, F),
         call(ScalarFunction.CAST, DOUBLE, K),
-        ParameterExpression(1, parse_type("DECIMAL(8, 2)")),
+        call(ScalarFunction.MULTIPLY, MONEY, ColumnExpression("m", MONEY), ColumnExpression("m", MONEY)),
     ],
-    ids=["equal floats", "cast to a float", "decimal"],
+    ids=["equal floats", "cast to a float", "a product of decimals"],
 )
 def test_what_python_computes_in_another_way_is_declined(expression: Expression) -> None:
     with pytest.raises(DeclinedError):
-        compile_over_row(expression, {name: at for at, name in enumerate(COLUMNS)})
+        compile_over_row(expression, {name: at for at, name in enumerate([*COLUMNS, "m"])})
+
+
+def test_decimals_are_added_as_long_as_they_have_room() -> None:
+    money, given = ColumnExpression("d", MONEY), ParameterExpression(1, MONEY)
+    add, subtract = (
+        compile_over_row(call(function, MONEY, money, given), {"d": 0})
+        for function in (ScalarFunction.ADD, ScalarFunction.SUBTRACT)
+    )
+    value = Decimal("123456.70")
+    assert str(add((value,), (Decimal("0.300"),))) == "123457.00"
+    assert str(subtract((value,), (123457,))) == "-0.30"
+    assert str(subtract((value,), (value,))) == "0.00"
+    assert add((None,), (Decimal(1),)) is None
+    for declined in (Decimal("0.001"), Decimal("NaN"), Decimal(10**6), 10**6, 876543.3, True, None):
+        with pytest.raises(DeclinedError):
+            add((value,), (declined,))
+    with pytest.raises(DeclinedError):
+        add((value,), (Decimal("876543.30"),))
 
 
 def test_doubles_are_added_as_long_as_they_are_finite() -> None:

@@ -134,7 +134,8 @@ def _compile_call(call: CallExpression) -> Evaluator:
             evaluator = _binary(function, call.arguments[0], call.arguments[1])
             for argument in call.arguments[2:]:
                 evaluator = _joined(function, evaluator, compile_expression(argument))
-            return evaluator
+            # Arrow's sum of two DECIMALs has a digit more.
+            return _cast_to(evaluator, call.type) if call.type.kind is TypeKind.DECIMAL else evaluator
 
 
 def _unary(function: pc.Function, call: CallExpression) -> Evaluator:
@@ -221,8 +222,12 @@ def _compile_cast(call: CallExpression) -> Evaluator:
     inner, given = compile_expression(call.arguments[0]), call.arguments[0].type
     if call.type.is_float and given.kind in (TypeKind.HUGEINT, TypeKind.DECIMAL):
         return lambda scope: to_double(inner(scope))
-    wanted = compute_type(call.type)
+    return _cast_to(inner, call.type)
+
+
+def _cast_to(inner: Evaluator, type_: SqlType) -> Evaluator:
+    wanted = compute_type(type_)
     # Between integers a value out of range is an error, as in DuckDB. To DOUBLE, "safe" would refuse a BIGINT that has
     # to be rounded; DuckDB rounds it, to nearest as the processor does.
-    options = pc.CastOptions.unsafe(wanted) if call.type.is_float else pc.CastOptions.safe(wanted)
+    options = pc.CastOptions.unsafe(wanted) if type_.is_float else pc.CastOptions.safe(wanted)
     return lambda scope: _CAST.call([inner(scope)], options)

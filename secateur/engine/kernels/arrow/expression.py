@@ -37,6 +37,7 @@ class ScalarFunction(Enum):
     :class:`ParameterListExpression`.
     """
     ADD = "+"
+    """In the type of the operands, as the other arithmetic: what overflows is left to DuckDB."""
     SUBTRACT = "-"
     MULTIPLY = "*"
     DIVIDE = "/"

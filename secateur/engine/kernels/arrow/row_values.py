@@ -11,6 +11,7 @@ import datetime as dt
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from secateur.engine.kernels.arrow.expression import (
@@ -24,6 +25,7 @@ from secateur.engine.kernels.arrow.expression import (
     conjuncts,
 )
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
+from secateur.partitioning.types.decimals import added, fits, negated, rescaled
 
 _Row: TypeAlias = tuple[Any, ...]
 RowEvaluator: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -57,6 +59,10 @@ _ARITHMETIC: Final[dict[ScalarFunction, Callable[[Any, Any], Any]]] = {
     ScalarFunction.ADD: operator.add,
     ScalarFunction.SUBTRACT: operator.sub,
     ScalarFunction.MULTIPLY: operator.mul,
+}
+_DECIMAL_ARITHMETIC: Final[dict[ScalarFunction, Callable[[Decimal, Decimal], Decimal]]] = {
+    ScalarFunction.ADD: added,
+    ScalarFunction.SUBTRACT: lambda one, other: added(one, negated(other)),
 }
 
 
@@ -175,6 +181,8 @@ def _column_comparison(
 
 
 def _compile_parameter(number: int, type_: SqlType) -> RowEvaluator:
+    if type_.kind is TypeKind.DECIMAL:
+        return lambda _row, params: _as_decimal(params[number - 1], type_)
     if type_.kind not in _GIVEN:
         raise DeclinedError(f"no parameter of type {type_} is read here")
 
@@ -184,10 +192,24 @@ def _compile_parameter(number: int, type_: SqlType) -> RowEvaluator:
     return parameter
 
 
+def _as_decimal(value: Any, type_: SqlType) -> Decimal:
+    """A number as a value of a DECIMAL that has it exactly."""
+    if type(value) is int:
+        value = Decimal(value)
+    if type(value) is not Decimal or not value.is_finite() or not fits(value, type_.precision, type_.scale):
+        raise DeclinedError(f"{value!r} is no {type_}")  # DuckDB rounds it, or says so in the user's words
+    return rescaled(value, type_.scale)
+
+
 def _compile_call(call: CallExpression, positions: Mapping[str, int]) -> RowEvaluator:
     if call.function in _ARITHMETIC and all(part.type.kind is TypeKind.DOUBLE for part in (call, *call.arguments)):
         doubles = [compile_over_row(argument, positions) for argument in call.arguments]
         return _folded_arithmetic(_ARITHMETIC[call.function], doubles, _finite)
+    if call.function in _DECIMAL_ARITHMETIC and call.type.kind is TypeKind.DECIMAL:
+        decimals = [compile_over_row(argument, positions) for argument in call.arguments]
+        return _folded_arithmetic(
+            _DECIMAL_ARITHMETIC[call.function], decimals, lambda inner: _fitting(inner, call.type)
+        )
     for operand in (call, *call.arguments):
         if operand.type.kind not in COMPUTED_CLASSES:
             raise DeclinedError(f"{call.function.value} of {operand.type} is not computed over one row")
@@ -245,6 +267,14 @@ def _finite(inner: RowEvaluator) -> RowEvaluator:
         if value is not None and not math.isfinite(value):
             raise DeclinedError(f"{value} is no finite number")  # DuckDB says what becomes of it
         return value
+
+    return evaluate
+
+
+def _fitting(inner: RowEvaluator, type_: SqlType) -> RowEvaluator:
+    def evaluate(row: Sequence[Any], params: Sequence[Any]) -> Any:
+        value = inner(row, params)
+        return None if value is None else _as_decimal(value, type_)
 
     return evaluate
 
