@@ -35,6 +35,26 @@ def instant(draw: random.Random) -> datetime:
     return datetime(draw.randrange(2, 9999), 3, 31, draw.randrange(24), 59, 59, draw.randrange(10**6), tzinfo=zone)
 
 
+def text(draw: random.Random) -> str:
+    """A text of a day, a time or an instant: most are valid, and some are written as few would."""
+
+    def number(least: int, most: int, width: int = 2) -> str:
+        return f"{draw.randrange(least, most + 1):0{draw.choice([width] * 12 + [1, width + 1])}}"
+
+    day = f"{number(0, 9999, 4)}-{number(1, 12)}-{number(1, 31)}"
+    fraction = draw.choice(["", "", f".{number(0, 999, 3)}", ".5", ".000001", ".123456789", ".", ",5"])
+    clock = f"{number(0, 24)}:{number(0, 59)}:{number(0, 60)}{fraction}"
+    zone = draw.choice(["", "", "Z", "+00", "-07", "+05:30", "+0530", " UTC", "+14:00", "-23:59", "+25", "z"])
+    usual = [day, clock, f"{day} {clock}", f"{day}T{clock}", f"{day} {clock}{zone}", f"{day}T{clock}{zone}"]
+    others = [f" {day}", f"{day} ", "infinity", "epoch", "", f"{day} (BC)", f"{day} {clock[:5]}", day.replace("-", "/")]
+    return draw.choice([*usual, *others])
+
+
+def uuid_text(draw: random.Random) -> str:
+    made = str(UUID(int=draw.getrandbits(128)))
+    return draw.choice([made, made.upper(), made.replace("-", ""), f"{{{made}}}", made[1:], f" {made}", "g" + made[1:]])
+
+
 VALUES: dict[str, Callable[[random.Random], Any]] = {
     "FLOAT": lambda draw: draw.choice((real, integer))(draw),
     "DOUBLE": lambda draw: draw.choice((real, integer))(draw),
@@ -51,13 +71,19 @@ VALUES: dict[str, Callable[[random.Random], Any]] = {
 }
 
 
-@pytest.mark.parametrize("text", VALUES)
-def test_what_is_taken_is_what_a_cast_makes(text: str) -> None:
+TEXTS = {
+    **{f"text as {kind}": (kind, text) for kind in ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")},
+    "text as UUID": ("UUID", uuid_text),
+}
+
+
+@pytest.mark.parametrize(("text", "value_of"), [*VALUES.items(), *TEXTS.values()], ids=[*VALUES, *TEXTS])
+def test_what_is_taken_is_what_a_cast_makes(text: str, value_of: Callable[[random.Random], Any]) -> None:
     draw, type_, taken = random.Random(text), parse_type(text), 0
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    for _ in range(300):
-        value = VALUES[text](draw)
+    for _ in range(1000 if value_of is text else 300):
+        value = value_of(draw)
         column = as_they_stand([value, None], type_)
         try:
             canonical = canonical_as_it_stands(value, type_)
