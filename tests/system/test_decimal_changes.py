@@ -13,7 +13,7 @@ import pytest
 import secateur
 from secateur.cluster import Cluster
 
-STATEMENTS = int(36 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
+STATEMENTS = int(24 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 KEYS = 12
 TYPES = [(10, 2), (4, 0), (5, 5), (18, 9), (37, 10), (38, 2)]
 

@@ -36,7 +36,7 @@ from secateur.partitioning.types.decimals import below_power_of_ten, fits, resca
 from secateur.partitioning.types.json_text import check_json, json_of
 
 _INTEGER_TEXT: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
-_UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 FINER_TEXT: Final = re.compile(r"[.,]\d{6}0*[1-9]")
 """What texts have of which Python's ``fromisoformat`` cuts off a fraction of a microsecond."""
 _NANOSECOND_TEXT: Final = re.compile(r"([.,]\d{6})(\d+)")
@@ -419,7 +419,7 @@ def _to_uuid(value: Any) -> UUID:
         case UUID():
             return value if type(value) is UUID else UUID(int=value.int)
         case str():
-            if not _UUID_TEXT.fullmatch(value.strip()):
+            if not UUID_TEXT.fullmatch(value.strip()):
                 raise _CannotError("write it as 8-4-4-4-12 hexadecimal digits")
             return UUID(value.strip())
         case bytes():

@@ -40,7 +40,7 @@ def exact_scalar(value: Any, type_: SqlType) -> pa.Scalar:
     Raises:
         InexactError: ``value`` is NULL, NaN, of another class than the type's own, or outside its range.
     """
-    if not _belongs(value, type_):
+    if not belongs(value, type_):
         raise InexactError(f"{value!r} is not a {type_} as it is")
     if type_.kind is TypeKind.UUID:
         value = value.bytes
@@ -74,7 +74,7 @@ def exact_array(values: Any, type_: SqlType) -> pa.Array:
         raise InexactError(f"the list has a value that is not a {type_}: {error}") from error
 
 
-def _belongs(value: Any, type_: SqlType) -> bool:
+def belongs(value: Any, type_: SqlType) -> bool:
     """Whether a value has the type's own class and range; ``type(...) is`` excludes bool for int and the like."""
     match type_.kind:
         case TypeKind.HUGEINT:

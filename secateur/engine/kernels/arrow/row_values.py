@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
+from secateur.engine.kernels.arrow.exact_values import belongs
 from secateur.engine.kernels.arrow.expression import (
     CallExpression,
     ColumnExpression,
@@ -25,7 +26,7 @@ from secateur.engine.kernels.arrow.expression import (
     conjuncts,
 )
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
-from secateur.partitioning.types.decimals import added, fits, negated, rescaled
+from secateur.partitioning.types.decimals import added, negated, rescaled
 
 _Row: TypeAlias = tuple[Any, ...]
 RowEvaluator: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -194,11 +195,9 @@ def _compile_parameter(number: int, type_: SqlType) -> RowEvaluator:
 
 def _as_decimal(value: Any, type_: SqlType) -> Decimal:
     """A number as a value of a DECIMAL that has it exactly."""
-    if type(value) is int:
-        value = Decimal(value)
-    if type(value) is not Decimal or not value.is_finite() or not fits(value, type_.precision, type_.scale):
+    if not belongs(value, type_):
         raise DeclinedError(f"{value!r} is no {type_}")  # DuckDB rounds it, or says so in the user's words
-    return rescaled(value, type_.scale)
+    return rescaled(Decimal(value), type_.scale)
 
 
 def _compile_call(call: CallExpression, positions: Mapping[str, int]) -> RowEvaluator:
