@@ -98,6 +98,7 @@ class LoadPublisher:
         self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._commits: dict[asyncio.Task[None], TwoPhaseCommit] = {}
         self._publishing: set[str] = set()
+        self._given_up: set[str] = set()  # while members are told
         self._telling = BackgroundTasks()
         self.numbers = PublicationNumbers(members.call, is_member)
 
@@ -198,6 +199,13 @@ class LoadPublisher:
             return found, PublishResult(published.rows, (*found.work, *published.work))
 
     async def _published(self, load: LoadPublication) -> PublishResult:
+        if load.load_id in self._given_up:  # some members have dropped it, and others may not have yet
+            raise errors.LoadFailedError(
+                f"load {load.load_id} into {load.table.name} was given up by its client before it was published:"
+                " nothing was loaded",
+                table=load.table.name,
+                load_id=load.load_id,
+            )
         self._publishing.add(load.load_id)
         try:
             return await to_the_end(self._publish(load))
@@ -318,6 +326,20 @@ class LoadPublisher:
         """A table was dropped; its id never comes again."""
         self._locks.pop(table.table_id, None)
         self.numbers.forget(table.origin)
+
+    async def give_up(self, load_id: str, members: Iterable[str]) -> None:
+        """Drop a staged load whose client does not want it any more, unless it is being published.
+
+        Some members may have published it then, so that is carried out to the end; and what an earlier controller was
+        publishing is decided by the members themselves.
+        """
+        if self.is_publishing(load_id) or self.numbers.are_in_doubt:
+            return
+        self._given_up.add(load_id)
+        try:
+            await self.abort(load_id, members)
+        finally:
+            self._given_up.discard(load_id)
 
     async def abort(self, load_id: str, members: Iterable[str]) -> None:
         """Drop a staged load everywhere. Members that cannot be reached have lost it anyway."""

@@ -106,8 +106,8 @@ class Publications:
         return self._once(self._change_table, request, self._changed)
 
     async def abort_load(self, request: Request[changes.AbortLoad]) -> Reply[Acknowledged]:
-        """Forget what a load has staged."""
-        await self._loads.abort(request.message.load_id, self._state.topology.member_ids)
+        """Forget what a load has staged, whose client has given it up."""
+        await self._loads.give_up(request.message.load_id, self._state.topology.member_ids)
         return Reply(Acknowledged())
 
     async def _once(
