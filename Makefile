@@ -48,10 +48,10 @@ demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL r
 # Whole files go to one of the workers, so that what a module starts is started once. In which order, tests/conftest.py
 # says: by number of tests, the last ones would be single tests of a minute.
 # Tests wait for a third of their time, for members that are lost and processes that start: one of three workers begins
-# with those that do little else, and the other two fill two cores. A fourth took longer: all of it in each test.
+# with those that do little else, and the other two fill two cores. With a fourth it took as long, and each test longer.
 WORKERS ?= 3
 PYTEST_WORKERS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: nine minutes on two cores
+test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: some ten minutes on two cores
 	@$(PY) -m pytest -m "not slow" $(PYTEST_WORKERS) $(PYTEST_ARGS)
 
 # What git says has changed since BASE decides; tests/check.py says which commit that is by default.

@@ -36,10 +36,7 @@ from secateur.planner.bind.bound_plan import BoundPlan, Unreadable, bind_to_plan
 from secateur.planner.bind.type_uses import type_uses_in
 from secateur.planner.binding.binding_errors import in_users_terms
 from secateur.planner.binding.clocks import is_unsettled, reads_clock, settled
-from secateur.planner.binding.evaluation import (
-    is_small,
-    refuse_large_constants,
-)
+from secateur.planner.binding.evaluation import is_small, refuse_large_constants
 from secateur.planner.binding.parameter_types import NO_USES, UnknownValue
 from secateur.planner.binding.query import Query, TableReference, bind_query
 from secateur.planner.cost_model import CostModel

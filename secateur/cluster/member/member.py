@@ -174,7 +174,17 @@ class Member(MemberParts):
         self._background.start(self._load_kernels(), f"member {self.member_id} loads its kernels")
 
     async def _load_kernels(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._threads.long, _load_kernels)
+        """Load what the first statement needs, which would be loaded on the event loop while nothing else is answered.
+
+        That takes a quarter of a second where pandas is installed: Arrow loads it with the first value that it makes of
+        one of Python's. A member that is to replace another joins first.
+        """
+
+        def load() -> None:
+            import secateur.engine.kernels.arrow.kernel
+            import secateur.engine.sql.serving_program  # noqa: F401
+
+        await asyncio.get_running_loop().run_in_executor(self._threads.long, load)
 
     async def _open(self) -> None:
         """Have what is on disk, and listen."""
@@ -311,13 +321,3 @@ def _configure_duckdb(settings: ClusterSettings) -> None:
     from secateur.engine.kernels.duckdb.kernel import configure
 
     configure(memory_limit_bytes=memory, spill_directory=spill, slots_kept_max=slots)
-
-
-def _load_kernels() -> None:
-    """Load what the first statement needs, which would be loaded on the event loop while nothing else is answered.
-
-    That takes a quarter of a second where pandas is installed: Arrow loads it with the first value that it makes of one
-    of Python's. A member that is to replace another joins first.
-    """
-    import secateur.engine.kernels.arrow.kernel
-    import secateur.engine.sql.serving_program  # noqa: F401

@@ -10,6 +10,8 @@ from typing import Any
 import duckdb
 import msgspec
 
+from secateur.engine.kernels.duckdb import default_kernel
+from secateur.planner.bind import BoundPlan, bind_to_plan
 from secateur.planner.tree import AnyRelation
 from secateur.planner.tree.joins import over_sides
 from secateur.protocol import json_decoder
@@ -35,6 +37,17 @@ def bound(duck: Any, sql: str) -> AnyRelation | None:
     except msgspec.ValidationError:
         return None
     return over_sides(found.plans[0]) if len(found.plans) == 1 else None
+
+
+COLUMNS = {"a": "BIGINT", "b": "VARCHAR", "z": "TIMESTAMP WITH TIME ZONE"}
+"""Those of the tables t and u of :func:`root`."""
+
+
+def root(sql: str) -> AnyRelation:
+    """The plan of a query over t and u, with an integer for each of two parameters."""
+    plan = bind_to_plan(default_kernel(), sql, {"t": COLUMNS, "u": COLUMNS}, [1, 1])
+    assert isinstance(plan, BoundPlan), plan
+    return plan.root
 
 
 def queries(path: Path) -> Iterator[tuple[Any, str]]:

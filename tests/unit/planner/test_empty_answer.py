@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from bound_statements import COLUMNS, root
 
 from secateur.engine.kernels import Fragment, run
 from secateur.engine.kernels.duckdb import default_kernel
 from secateur.partitioning.types import empty_table
 from secateur.planner.bind import BoundPlan, bind_to_plan
 from secateur.planner.empty_answer import empty_answer, evaluates_nothing, ignores_parameters, is_bounded
-from secateur.planner.tree import AnyRelation
 from secateur.protocol import decode_table
 
-COLUMNS = {"a": "BIGINT", "b": "VARCHAR", "z": "TIMESTAMP WITH TIME ZONE"}
 ALL_TYPES = {
     **COLUMNS,
     "d": "DECIMAL(10,2)",
@@ -25,12 +24,6 @@ ALL_TYPES = {
     "m": "MAP(VARCHAR, DATE)",
     "n": "TIMESTAMP_NS",
 }
-
-
-def root(sql: str) -> AnyRelation:
-    plan = bind_to_plan(default_kernel(), sql, {"t": COLUMNS, "u": COLUMNS}, [1, 1])
-    assert isinstance(plan, BoundPlan), plan
-    return plan.root
 
 
 @pytest.mark.parametrize(

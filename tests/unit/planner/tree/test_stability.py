@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import duckdb
 import pytest
+from bound_statements import root
 
-from secateur.engine.kernels.duckdb import default_kernel
-from secateur.planner.bind import BoundPlan, bind_to_plan
 from secateur.planner.binding import is_listed
 from secateur.planner.binding.evaluation import is_small
-from secateur.planner.tree import AnyRelation, depends_on_order, is_repeatable
-
-COLUMNS = {"a": "BIGINT", "b": "VARCHAR", "z": "TIMESTAMP WITH TIME ZONE"}
-
-
-def root(sql: str) -> AnyRelation:
-    plan = bind_to_plan(default_kernel(), sql, {"t": COLUMNS, "u": COLUMNS}, [1, 1])
-    assert isinstance(plan, BoundPlan), plan
-    return plan.root
+from secateur.planner.tree import depends_on_order, is_repeatable
 
 
 @pytest.mark.parametrize(
