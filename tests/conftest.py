@@ -28,22 +28,22 @@ LONG = (
     "tests/simulation/test_simulation.py",
     "tests/system/test_values_of_other_types.py",
     "tests/plans/test_plans.py",
-    "tests/system/dashboard/test_dashboard.py",
-    "tests/system/test_endless_statements.py",
     "tests/system/test_many_executions.py",
     "tests/system/test_members_on_ray.py",
-    "tests/system/test_which_ray.py",
     "tests/sql/test_sql_files.py",
     "tests/tpc/test_tpcds.py",
     "tests/system/test_verify.py",
 )
 """Files that take more than ten seconds on an idle machine, the longest first."""
 WAITING = (
+    "tests/system/dashboard/test_dashboard.py",
     "tests/system/test_returning_members.py",
     "tests/system/test_member_leases.py",
     "tests/system/test_lying_disks.py",
     "tests/system/test_cold_restart.py",
     "tests/system/test_healing.py",
+    "tests/system/test_cli_names.py",
+    "tests/system/test_endless_statements.py",
     "tests/system/test_scaling.py",
     "tests/system/test_failover_copies.py",
     "tests/system/test_kills_between_phases.py",
@@ -57,9 +57,18 @@ WAITING = (
     "tests/system/test_job_failures.py",
     "tests/unit/wire/test_channel.py",
     "tests/system/test_controller_restarts.py",
+    "tests/system/http/test_roles.py",
+    "tests/system/http/test_metrics.py",
+    "tests/system/test_silent_newcomers.py",
+    "tests/system/test_jobs_over_restarts.py",
+    "tests/system/test_tls.py",
+    "tests/unit/client/test_connection.py",
+    "tests/system/test_which_ray.py",
     "tests/unit/cluster/test_plan_source.py",
 )
 """Files that wait for most of their time, until a member counts as lost, the longest first."""
+CASES_MIN = 8
+"""Where a test has so many cases, the half of them finds nearly what all find; two samples are different halves."""
 SPARK_PYTHON = str(Path(__file__).parent / "spark_python")
 _numbers = itertools.count(1)
 
@@ -83,13 +92,42 @@ decimal.DefaultContext.traps[decimal.Inexact] = True
 decimal.setcontext(decimal.DefaultContext.copy())
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--sample",
+        type=int,
+        metavar="SEED",
+        help=f"of each test with {CASES_MIN} cases or more, run a half; which one, SEED decides (default: all cases)",
+    )
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m leaves out what is slow
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """All but a few cases of a test that is ``sampled`` are slow; which ones, their names decide."""
     for item in items:
         marker = item.get_closest_marker("sampled")
-        if marker is not None and zlib.crc32(item.nodeid.encode()) % marker.kwargs["one_in"]:
+        if marker is not None and is_left_out(item.nodeid, marker.kwargs["one_in"]):
             item.add_marker(pytest.mark.slow)
+    seed = config.getoption("sample")
+    if seed is not None:
+        quick = [item.nodeid for item in items if item.get_closest_marker("slow") is None]
+        left_out = other_half(quick, seed)
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+        items[:] = [item for item in items if item.nodeid not in left_out]
+
+
+def other_half(cases: Iterable[str], seed: int) -> set[str]:
+    """The cases that a sample leaves out: of each test with many, about one of two."""
+    tests: dict[str, list[str]] = {}
+    for case in cases:
+        tests.setdefault(case.partition("[")[0], []).append(case)
+    many = (case for test in tests.values() if len(test) >= CASES_MIN for case in test)
+    return {case for case in many if is_left_out(f"{seed} {case}", 2)}
+
+
+def is_left_out(name: str, one_in: int) -> bool:
+    """Whether a name is not among the one in so many that stay."""
+    return zlib.crc32(name.encode()) % one_in != 0
 
 
 @pytest.hookimpl(optionalhook=True)

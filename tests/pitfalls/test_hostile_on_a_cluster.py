@@ -15,6 +15,7 @@ HOSTILE = sorted((Path(__file__).parent / "hostile").glob("*.sql"))
 
 
 # Two statements of three differ from the third by a value or a word.
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize("one_in", [3, pytest.param(1, marks=pytest.mark.slow)], ids=lambda one_in: f"one in {one_in}")
 @pytest.mark.parametrize("path", HOSTILE, ids=[path.stem for path in HOSTILE])
 def test_a_cluster_answers_as_duckdb(world: World, awkward_tables: list[str], path: Path, one_in: int) -> None:

@@ -230,6 +230,7 @@ def create_joined(connection: secateur.Connection, r: random.Random, partitions:
     connection.table("others").load(rows)
 
 
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize("partitions", PARTITIONS)
 def test_both_ways_have_the_same_bytes(connection: secateur.Connection, compared: Compared, partitions: str) -> None:
     r = random.Random(f"{SEED} {partitions}")

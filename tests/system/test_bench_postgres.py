@@ -22,6 +22,7 @@ ROWS = 2_000
 READS = [line for line in LINES if not line.written]
 
 
+@pytest.mark.slow
 def test_a_run_of_what_is_installed_measures_every_line_and_leaves_nothing(tmp_path: Path) -> None:
     record = tmp_path / "record.json"
     quick = ["--rows", str(ROWS), "--rounds", "2", "--seconds", "0.01", "--clients", "2", "--runtime", "embedded"]

@@ -203,6 +203,7 @@ def test_doctor_shows_what_was_tested_beside_what_is_installed(here: Here) -> No
     assert found["cores"]["tested"] == ""
 
 
+@pytest.mark.slow
 def test_what_the_demo_says_at_its_end_begins_with_what_is_missing(both: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # without Ray
     said = both("demo", "--name", "ops").stdout

@@ -151,8 +151,11 @@ def run_to_the_end(runtime: str, ending: str, *, interrupt: bool = False) -> Non
 @pytest.mark.parametrize("runtime", ["embedded", pytest.param("ray", marks=[pytest.mark.ray, pytest.mark.slow])])
 @pytest.mark.parametrize(
     ("ending", "interrupt"),
-    [("", False), ("raise ValueError('user code')", False), ("import threading; threading.Event().wait()", True)],
-    ids=["no-stop", "exception", "ctrl-c"],
+    [
+        pytest.param("", False, id="no-stop"),
+        pytest.param("raise ValueError('user code')", False, marks=pytest.mark.slow, id="exception"),
+        pytest.param("import threading; threading.Event().wait()", True, id="ctrl-c"),
+    ],
 )
 def test_no_process_outlives_the_one_that_started_it(runtime: str, ending: str, interrupt: bool) -> None:
     run_to_the_end(runtime, ending, interrupt=interrupt)

@@ -81,6 +81,7 @@ class Twins:
         assert self.conn.execute(rows).fetchall() == self.duck.execute(rows).fetchall(), (sql, params)
 
 
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize(("precision", "scale"), TYPES)
 def test_changes_leave_what_duckdb_leaves(
     cluster: Cluster, conn: secateur.Connection, table_name: str, precision: int, scale: int

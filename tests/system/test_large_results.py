@@ -77,6 +77,7 @@ def nothing_is_open(cluster: Cluster) -> bool:
     return executions(cluster, only_living=True) == 0
 
 
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize(
     "sql",
     [
@@ -224,6 +225,7 @@ def test_a_reader_of_a_closed_cursor_says_so(large: Cluster) -> None:
             conn.execute("SELECT * FROM kinds").fetch_record_batch(0)
 
 
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize(
     "sql", [ONE_TABLE, JOINED, MOVED, ORDERED], ids=["one table", "a join", "a join of rows that move", "in order"]
 )

@@ -60,6 +60,7 @@ def test_a_secret_is_found_where_the_functions_find_it(spark: SparkSession, monk
         assert read(spark).columns == ["id"]
 
 
+@pytest.mark.slow  # nobody answers for ten seconds
 def test_a_wrong_address_fails_soon_and_a_cluster_that_was_found_is_waited_for(spark: SparkSession) -> None:
     def seconds_until_refused(address: str) -> float:
         begun_s = time.monotonic()

@@ -143,6 +143,7 @@ class Statements:
         )
 
 
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_random_statements_leave_the_rows_that_duckdb_leaves(conn: secateur.Connection, placement: str) -> None:
     statements, oracle = Statements(list(PLACEMENTS).index(placement)), duckdb.connect()

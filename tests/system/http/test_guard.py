@@ -218,7 +218,14 @@ def test_a_connection_that_does_not_ask_ends(cluster: Cluster) -> None:
             assert opened.recv(65_536).startswith(b"HTTP/1.1 408 ")
 
 
-@pytest.mark.parametrize("sent", [b"", HEALTH + b"X-Slow: ", HEALTH + b"\r\n"], ids=["nothing", "half", "idle"])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"", marks=pytest.mark.slow, id="nothing"),
+        pytest.param(HEALTH + b"X-Slow: ", id="half"),
+        pytest.param(HEALTH + b"\r\n", marks=pytest.mark.slow, id="idle"),
+    ],
+)
 def test_connections_that_ask_for_nothing_keep_nobody_out(cluster: Cluster, sent: bytes) -> None:
     """Strangers need no token to open them. One whose request is under way stays, however old it is."""
     with HttpServer(cluster.address) as server, contextlib.ExitStack() as stack:
