@@ -6,8 +6,9 @@ A plan numbers its expressions once. Whoever executes it, or routes it, has Duck
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar, cast
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, Final, TypeVar, cast, get_type_hints
 
 import msgspec
 from msgspec.structs import replace
@@ -16,6 +17,8 @@ from secateur.partitioning.pruning.domain import Domain
 from secateur.partitioning.pruning.operand import Evaluated
 
 S = TypeVar("S")
+
+_PLAIN: Final = frozenset({int, float, bool, str, bytes, type(None)})
 
 
 def expressions_in(parts: Iterable[Any]) -> tuple[Evaluated, ...]:
@@ -44,13 +47,22 @@ def numbered(part: S, places: Mapping[str, int]) -> S:
     return cast("S", made)
 
 
-def _found(part: Any) -> Iterator[Evaluated]:
+def _found(part: Any) -> list[Evaluated]:
+    found: list[Evaluated] = []
     pending = [part]
     while pending:
         one = pending.pop()
         if isinstance(one, Evaluated):
-            yield one
+            found.append(one)
         elif isinstance(one, tuple):
             pending.extend(reversed(one))
         elif isinstance(one, msgspec.Struct) and not isinstance(one, Domain):
-            pending.extend([getattr(one, name) for name in reversed(one.__struct_fields__)])
+            pending.extend([getattr(one, name) for name in _searched(type(one))])
+    return found
+
+
+@cache
+def _searched(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The fields of a part, the last one first, but for those that are plain values."""
+    named = get_type_hints(kind)
+    return tuple(name for name in reversed(kind.__struct_fields__) if named[name] not in _PLAIN)

@@ -28,6 +28,8 @@ QUERIES: Final = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_
 """The types of nodes that are queries; others change rows."""
 _ONE_ITEM: Final = {"type", "select_list", "from_table"}
 """The parts of a SELECT that is a list of expressions, and nothing else."""
+_INNER: Final = frozenset({dict, list})
+"""The classes of values that have nodes in them."""
 DESCRIPTIONS: Final = frozenset({"DESCRIBE", "DESC", "SUMMARIZE", "SHOW"})
 """The words by which a table is described in place of a query."""
 _BEFORE_NAMES: Final = DESCRIPTIONS | {"TABLE"}
@@ -150,7 +152,11 @@ class Syntax:
             # In the part before the recursion the name is that of a table.
             inside = hidden | {folded(item["cte_name"])} if item.get("type") == "RECURSIVE_CTE_NODE" else hidden
             pending.extend(
-                (value, inside if key == "right" else hidden) for key, value in item.items() if key != "cte_map"
+                [
+                    (value, inside if key == "right" else hidden)
+                    for key, value in item.items()
+                    if type(value) in _INNER and key != "cte_map"
+                ]
             )
         return sorted(found, key=lambda name: name.start)
 
@@ -201,7 +207,7 @@ class Syntax:
                     # A row as a value, ``SELECT t FROM t`` or ``SELECT main.t FROM t``, looks like a column.
                     starred.add(folded(name))
                 case dict():
-                    pending.extend((value, False) for value in item.values())
+                    pending.extend([(value, False) for value in item.values() if type(value) in _INNER])
                 case _:
                     pass
         return False, starred

@@ -61,11 +61,15 @@ def column_types(relation: rel.AnyRelation) -> tuple[LogicalType, ...]:
             return column_types(relation.children[1])
 
 
-def relations_in(relation: rel.AnyRelation) -> Iterator[rel.AnyRelation]:
-    """A relation, and all below it."""
-    yield relation
-    for child in relation.children:
-        yield from relations_in(child)
+def relations_in(relation: rel.AnyRelation) -> list[rel.AnyRelation]:
+    """A relation, and all below it, each before those below it."""
+    found: list[rel.AnyRelation] = []
+    pending = [relation]
+    while pending:
+        one = pending.pop()
+        found.append(one)
+        pending.extend(reversed(one.children))
+    return found
 
 
 def expressions_of(relation: rel.AnyRelation) -> list[ex.AnyExpression]:

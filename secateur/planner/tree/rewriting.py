@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -16,40 +16,49 @@ from secateur.planner.tree.types import LogicalType, Node
 _N = TypeVar("_N", bound=Node)
 
 
-def parts(node: Node) -> Iterator[ex.AnyExpression]:
+def parts(node: Node) -> list[ex.AnyExpression]:
     """The expressions directly inside of an expression."""
+    found: list[ex.AnyExpression] = []
+    _add_parts(node, found)
+    return found
+
+
+# Lists, and no generators: a third of the calls of functions that it took to plan a key look-up were theirs.
+def _add_parts(node: Node, found: list[Any]) -> None:
     for name in node_fields(type(node)):
-        yield from _expressions(getattr(node, name))
+        _add(getattr(node, name), found)
 
 
-def _expressions(value: object) -> Iterator[ex.AnyExpression]:
-    if isinstance(value, tuple):
+def _add(value: object, found: list[Any]) -> None:
+    if isinstance(value, ex.Expression):
+        found.append(value)
+    elif isinstance(value, tuple):
         for one in value:
-            yield from _expressions(one)
-    elif isinstance(value, ex.Expression):
-        yield value  # type: ignore[misc]
+            _add(one, found)
     elif isinstance(value, Node):
-        yield from parts(value)
+        _add_parts(value, found)
 
 
-def within(node: ex.AnyExpression) -> Iterator[ex.AnyExpression]:
+def within(node: ex.AnyExpression) -> list[ex.AnyExpression]:
     """An expression, and all inside of it."""
-    pending: list[ex.AnyExpression] = [node]
-    while pending:
-        one = pending.pop()
-        yield one
-        pending.extend(parts(one))
+    found = [node]
+    for one in found:  # which grows meanwhile
+        _add_parts(one, found)
+    return found
 
 
-def input_columns(node: ex.AnyExpression) -> Iterator[ex.InputColumn]:
+def input_columns(node: ex.AnyExpression) -> list[ex.InputColumn]:
     """The input columns in an expression; those inside of a lambda are its own parameters, and what it is given."""
-    pending: list[ex.AnyExpression] = [node]
-    while pending:
-        one = pending.pop()
+    if type(node) is ex.InputColumn:
+        return [node]
+    columns: list[ex.InputColumn] = []
+    pending = [node]
+    for one in pending:  # which grows meanwhile
         if isinstance(one, ex.InputColumn):
-            yield one
+            columns.append(one)
         elif not isinstance(one, ex.Lambda):
-            pending.extend(parts(one))
+            _add_parts(one, pending)
+    return columns
 
 
 def inputs_of(nodes: Iterable[ex.AnyExpression]) -> frozenset[int]:
