@@ -56,29 +56,24 @@ class CostModel:
     semi_join_saved_bytes_min: float = tunable(
         3e6,
         "bytes",
-        "semi-joins before a scan moves have to keep at least so many bytes from moving",
-        "not measured by itself: chosen to be worth a kernel call at each member; q09 of TPC-H at scale factor 1 moved"
-        " all of partsupp for 5 % of it",
+        "semi-joins before rows are aggregated have to leave out at least so many bytes",
+        "not measured by itself: chosen to be worth a join at each member; q17 of TPC-H at scale factor 1 aggregated"
+        " all of lineitem for a thousandth of its parts",
         least=-1,
     )
-    moved_row_bytes: int = tunable(
-        32,
-        "bytes",
-        "what it costs to join a row that has moved, in bytes that move",
-        "not measured by itself: chosen with semi_join_saved_bytes_min so that few wide rows are joined, not reduced",
-    )
-    semi_join_depth_max: int = tunable(
-        3,
-        "semi-joins",
-        "a scan that reduces another is itself reduced by others down to this depth",
-        "chains of foreign keys are as long in TPC-H: suppliers by nations, and these by regions",
-    )
-    selection_share_max: float = tunable(
-        0.5,
+    materialized_share_max: float = tunable(
+        0.125,
         "share",
-        "moved rows that are at most this share of their table's rows are marked as a selection for DuckDB's join"
-        " order",
-        "not measured: chosen so that a filter which leaves most rows is not taken for a selective one",
+        "joins that leave at most this share of the rows of their largest input are computed before rows are tested by"
+        " EXISTS, NOT EXISTS and the like",
+        "q21 of TPC-H at scale factor 1: 98 ms in place of 349 for the kernel calls of a member",
+        most=1,
+    )
+    distinct_share_max: float = tunable(
+        0.25,
+        "share",
+        "rows that are only looked for are sent once each, where their distinct values are at most this share of them",
+        "not measured by itself: q22 of TPC-H sends a fifteenth of the keys of orders",
         most=1,
     )
     unknown_bytes: float = tunable(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TypeAlias
 
 from secateur.engine.kernels.duckdb.result_types import is_restored
@@ -121,6 +122,7 @@ class Exchanges:
     describe: Callable[[str, Mapping[str, Schema]], tuple[tuple[str, str], ...]]
     drafts: list[Draft] = field(default_factory=list)
     gathered: list[UndividedRows] = field(default_factory=list)
+    _names: Iterator[int] = field(default_factory=lambda: count(-1, -1))
 
     def send(self, placed: Placed, needed: Iterable[int], route: MakeRoute | None = None) -> rel.AnyRelation:
         """Cut a relation: its rows, as their consumer reads them.
@@ -193,6 +195,21 @@ class Exchanges:
         ]
         draft.order = merge_keys(keys, draft.columns)
         return sent, bool(draft.order)
+
+    def computed_first(
+        self, relation: rel.AnyRelation, over: Callable[[rel.AnyRelation], rel.AnyRelation]
+    ) -> rel.AnyRelation:
+        """A relation over the rows of another, which the kernel call computes and counts before it goes on."""
+        index, types = next(self._names), column_types(relation)
+        names = tuple(f"c{position}" for position in range(len(types)))
+        rows = rel.LogicalWithReference(cte_index=index, chunk_types=types, bound_columns=names)
+        return rel.LogicalWith(
+            children=(relation, over(rows)),
+            table_index=index,
+            column_count=len(types),
+            ctename=f"w{-index}",
+            materialize="CTE_MATERIALIZE_ALWAYS",
+        )
 
     def at_coordinator(self, placed: Placed, needed: Iterable[int]) -> Placed:
         """The same rows in one place."""

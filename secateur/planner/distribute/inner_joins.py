@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 
 from secateur.engine.exchange.key_routing import can_route
 from secateur.partitioning.types.result_type import column_type_of
@@ -23,10 +23,12 @@ from secateur.planner.distribute.placed import (
 )
 from secateur.planner.distribute.pushdown import conditions_apart
 from secateur.planner.distribute.regions import Region, equal_columns
+from secateur.planner.distribute.semi_joins import reduced, semi_join
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
-from secateur.planner.tree.columns import column_types
-from secateur.planner.tree.rewriting import inputs_of, over_columns, picked
+from secateur.planner.tree.columns import column_types, relations_in
+from secateur.planner.tree.comparisons import compared
+from secateur.planner.tree.rewriting import column_of, inputs_of, over_columns, picked
 from secateur.planner.tree.stability import unstable_call
 from secateur.planner.tree.types import LogicalType
 
@@ -90,12 +92,20 @@ class InnerJoin:
         self._model = model
         self._region = region
         self._outputs = frozenset(region.outputs[index] for index in needed)
+        self._place = place
         inputs, self._conditions = conditions_apart(region)
-        used = self._used()
-        self._placed = [place(one, frozenset(self._own_columns(index, used))) for index, one in enumerate(inputs)]
-        self._types = [type_ for one in self._placed for type_ in column_types(one.relation)]
+        self._types = [type_ for one in inputs for type_ in column_types(one)]
         self._equal = EqualColumns(equal_columns(self._conditions))
         self._never_null = EqualColumns(equal_columns(self._conditions, null_is_equal=False))
+        self._compared = {self._equal.first(column) for pair in equal_columns(self._conditions) for column in pair}
+        used = self._used()
+        read = [frozenset(self._own_columns(index, used)) for index in range(len(inputs))]
+        first = [index for index, one in enumerate(inputs) if not _aggregates(one)]
+        placed = {index: place(inputs[index], read[index]) for index in first}
+        for index, one in enumerate(inputs):
+            if index not in placed:
+                placed[index] = place(self._reduced(index, one, placed), read[index])
+        self._placed = [placed[index] for index in range(len(inputs))]
         self._pieces = {
             index: _Piece(one.relation, list(region.columns_of(index))) for index, one in enumerate(self._placed)
         }
@@ -107,7 +117,7 @@ class InnerJoin:
             is_alone = any(isinstance(one.place, AtCoordinator) for one in self._placed)
             return self._combined(AtCoordinator() if is_alone else AtEveryMember())
         used = self._used()
-        home = max(parts, key=lambda part: self._bytes(part, used))
+        home = max(parts, key=lambda part: self._bytes(part, used))  # the rows of the others move
         for index, one in enumerate(self._placed):
             if isinstance(one.place, AtCoordinator):
                 rows = self._exchanges.send(one, self._own_columns(index, used))
@@ -122,6 +132,46 @@ class InnerJoin:
         keys = self._all_keys(frozenset(key for place in places for key in place.keys))
         nullable_keys = frozenset(key for place in places for key in place.nullable_keys)
         return self._combined(places[0].with_keys(keys, nullable_keys))
+
+    def _reduced(self, index: int, relation: rel.AnyRelation, placed: dict[int, Placed]) -> rel.AnyRelation:
+        """An input that aggregates, over the rows alone that those of a smaller input are joined with."""
+        for other, keys in sorted(placed.items(), key=lambda item: item[1].rows):
+            pairs = [*self._compared_directly(index, other)]
+            if not pairs or isinstance(keys.place, AtCoordinator):
+                continue
+
+            def over_keys(
+                scan: rel.LogicalScan,
+                columns: Sequence[int],
+                other: int = other,
+                values: Sequence[int] = tuple(value for _, value, _ in pairs),
+                comparisons: Sequence[str] = tuple(comparison for _, _, comparison in pairs),
+            ) -> rel.AnyRelation:
+                rows, keys = self._place(scan, frozenset(columns)), placed[other]
+                share = keys.rows / max(prod(rows.distinct.get(column, rows.rows) for column in columns), 1.0)
+                saved = rows.nbytes(range(len(column_types(scan)))) * (1 - share)
+                if share > self._model.semi_join_share_max or saved < self._model.semi_join_saved_bytes_min:
+                    return scan
+                used = self._own_columns(other, self._used())
+                if isinstance(keys.place, AtMembers):
+                    if keys.nbytes(used) > saved or _are_together(rows, columns, keys, values):
+                        return scan
+                    placed[other] = keys = keys.over(self._exchanges.send(keys, used), place=AtEveryMember())
+                return semi_join(scan, columns, keys.relation, values, comparisons)
+
+            made = reduced(relation, [column for column, _, _ in pairs], over_keys)
+            if made is not None and made != relation:
+                return made
+        return relation
+
+    def _compared_directly(self, index: int, other: int) -> Iterator[tuple[int, int, str]]:
+        """The columns of two inputs that conditions compare, as these count them, and the comparisons."""
+        for condition in self._conditions:
+            for left, right in equal_columns([condition]):
+                for here, there in ((left, right), (right, left)):
+                    if (self._region.input_of(here), self._region.input_of(there)) == (index, other):
+                        starts = self._region.starts
+                        yield here - starts[index], there - starts[other], condition.type
 
     def _used(self) -> frozenset[int]:
         return inputs_of(self._conditions) | self._outputs
@@ -138,7 +188,43 @@ class InnerJoin:
         return [column - start for column in used if column in columns]
 
     def _bytes(self, part: _Part, used: frozenset[int]) -> float:
-        return sum(self._placed[index].nbytes(self._own_columns(index, used)) for index in part.members)
+        """About how many bytes the rows of a part have once they are joined."""
+        joined = self._count(part.members)
+        return sum(
+            self._placed[index].nbytes(self._own_columns(index, used)) * (joined / max(self._placed[index].rows, 1.0))
+            for index in part.members
+        )
+
+    def _count(self, inputs: Iterable[int]) -> float:
+        """About how many rows some inputs have when they are joined by what is equal in them.
+
+        Source: Selinger et al., "Access path selection", 1979: values of the smaller side are among those of the other.
+        Of several columns together there are no more values than rows.
+        """
+        left = sorted(inputs, key=lambda index: -self._placed[index].rows)
+        if not left:
+            return 1.0
+        rows = self._placed[left[0]].rows
+        known = self._distinct(left.pop(0))
+        while left:
+            index = next((one for one in left if known.keys() & self._distinct(one).keys()), left[0])
+            left.remove(index)
+            count, own = self._placed[index].rows, self._distinct(index)
+            shared = known.keys() & own.keys()
+            here, there = min(rows, prod(known[one] for one in shared)), min(count, prod(own[one] for one in shared))
+            rows *= count / max(here, there, 1.0)
+            known = {**known, **{one: min(known.get(one, inf), values) for one, values in own.items()}}
+        return max(rows, 1.0)
+
+    def _distinct(self, index: int) -> dict[int, float]:
+        """How many values the columns of an input have that are compared with others, by what is equal in them."""
+        one, found = self._placed[index], dict[int, float]()
+        for column in self._region.columns_of(index):
+            first = self._equal.first(column)
+            if first != column or first in self._compared:
+                values = min(one.distinct.get(column - self._region.starts[index], one.rows), one.rows)
+                found[first] = min(found.get(first, inf), values)
+        return found
 
     def _parts(self) -> list[_Part]:
         """The inputs at members, those together whose rows that can be joined are in the same places."""
@@ -213,12 +299,29 @@ class InnerJoin:
             (inside if is_inside else others).append(one)
         self._conditions = others
         columns = [column for index in inputs for column in self._pieces[index].columns]
+        inside += self._implied(inside, columns)
         share = 0.5 ** (len(inputs) - len(part.members))
-        count = max(self._placed[index].rows for index in part.members) * share
+        count = self._count(part.members) * share
         relation = _in_one([self._pieces[index] for index in inputs], inside)
         rows = Placed(relation, self._placed[part.members[0]].place, count, *self._known(columns))
         used = self._used() | key
         return _Whole(inputs, rows, columns, [place for place, column in enumerate(columns) if column in used])
+
+    def _implied(self, conditions: Sequence[ex.AnyExpression], columns: Sequence[int]) -> list[ex.AnyExpression]:
+        """The equalities of some columns that follow from those with columns of other inputs, without repetition.
+
+        ``a.k = c.k AND b.k = c.k`` says ``a.k = b.k``: without it, `a` and `b` would be multiplied before they move.
+        """
+        known = EqualColumns(equal_columns(conditions, null_is_equal=False))
+        firsts: dict[tuple[int, LogicalType], int] = {}
+        found: list[ex.AnyExpression] = []
+        for column in columns:
+            type_ = self._types[column]
+            first = firsts.setdefault((self._never_null.first(column), type_), column)
+            if known.first(first) != known.first(column):
+                known.add(first, column)
+                found.append(compared("COMPARE_EQUAL", column_of(first, type_), column_of(column, type_)))
+        return found
 
     def _send(self, whole: _Whole, route: MakeRoute | None = None) -> None:
         """Exchange the pieces of a part for the rows that are sent of it."""
@@ -237,15 +340,6 @@ class InnerJoin:
             and isinstance(self._placed[index].relation, rel.LogicalFilter)
             and any(frozenset((index, member)) in joined for member in part.members)
         ]
-
-    def _rows(self) -> float:
-        """About how many rows the region has: each row of the largest input meets one of each of the others."""
-        if not self._placed:
-            return 1.0
-        counts = [one.rows for one in self._placed]
-        pairs = equal_columns(self._region.conditions)
-        is_product = len(counts) > 1 and not any(pairs)
-        return prod(counts) if is_product else max(counts)
 
     def _known(self, columns: Sequence[int]) -> tuple[dict[int, float], dict[int, float]]:
         """The distinct values and the widths of columns, by their positions, as far as these are known."""
@@ -277,7 +371,22 @@ class InnerJoin:
         if outputs != columns:
             relation = picked(relation, [columns.index(column) for column in outputs])
         positions = [(column, position) for position, column in enumerate(outputs)]
-        return Placed(relation, moved(place, positions), self._rows(), *self._known(outputs))
+        largest = max((one.rows for one in self._placed), default=0.0) if len(self._placed) > 1 else 0.0
+        rows = self._count(range(len(self._placed)))
+        return Placed(relation, moved(place, positions), rows, *self._known(outputs), largest)
+
+
+def _are_together(left: Placed, columns: Sequence[int], right: Placed, values: Sequence[int]) -> bool:
+    """Whether rows that are equal in some columns are at one member."""
+    if not isinstance(left.place, AtMembers) or not isinstance(right.place, AtMembers):
+        return False
+    width = len(column_types(left.relation))
+    equal = EqualColumns((column, width + value) for column, value in zip(columns, values, strict=True))
+    return left.place.meets(right.place.shifted(width), equal, equal)
+
+
+def _aggregates(relation: rel.AnyRelation) -> bool:
+    return any(isinstance(one, rel.LogicalAggregate) for one in relations_in(relation))
 
 
 def _in_one(pieces: Sequence[_Piece], conditions: Sequence[ex.AnyExpression]) -> rel.AnyRelation:

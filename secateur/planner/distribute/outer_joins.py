@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, prod
 from typing import Final
 
 from msgspec.structs import replace
@@ -23,11 +24,12 @@ from secateur.planner.distribute.regions import equal_columns
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
 from secateur.planner.tree.joins import Join, conditions_of
-from secateur.planner.tree.rewriting import inputs_of
+from secateur.planner.tree.rewriting import column_of, inputs_of, unread
 
 _KEEP_LEFT: Final = frozenset({"LEFT", "SEMI", "ANTI", "MARK", "SINGLE", "FULL", "OUTER"})
 _KEEP_RIGHT: Final = frozenset({"RIGHT", "FULL", "OUTER"})
-_LEFT_ONLY: Final = frozenset({"SEMI", "ANTI", "MARK"})
+_FILTERS: Final = frozenset({"SEMI", "ANTI"})
+_LEFT_ONLY: Final = _FILTERS | {"MARK"}
 
 
 class OuterJoin:
@@ -80,7 +82,15 @@ class OuterJoin:
         kept = (*self._lefts, *(self._width + column for column in self._rights))
         columns = [(column, position) for position, column in enumerate(kept)]
         rows = left.rows if self._keeps_left and not self._keeps_right else max(left.rows, right.rows)
-        return Placed(replace(self._relation, children=(left.relation, right.relation)), moved(spot, columns), rows)
+        if self._relation.join_type in _FILTERS and left.rows <= left.largest * self._model.materialized_share_max:
+            # DuckDB moves these joins between the others, by guesses at how many rows each of them leaves.
+            joined = self._exchanges.computed_first(left.relation, lambda first: self._over(first, right.relation))
+        else:
+            joined = self._over(left.relation, right.relation)
+        return Placed(joined, moved(spot, columns), rows)
+
+    def _over(self, left: rel.AnyRelation, right: rel.AnyRelation) -> rel.AnyRelation:
+        return replace(self._relation, children=(left, right))
 
     def _meet(self) -> Place:
         """Send rows so that both sides meet; returns where, by columns of both sides."""
@@ -141,7 +151,7 @@ class OuterJoin:
 
     def _sent_right(self, here: AtMembers) -> Placed:
         """The right side, whose rows matter only where they match, at the members of the left side."""
-        right, needed = self._right, self._right_needed
+        right, needed = self._once_each(self._right), self._right_needed
         if right.nbytes(needed) >= self._model.routed_bytes_min and not self._meets_unequal:
             types = column_types(right.relation)
             columns = range(self._width, self._width + len(types))
@@ -150,6 +160,23 @@ class OuterJoin:
                 anchor, key = found
                 return _at_every_member(right, self._exchanges.send(right, {*needed, *key}, route_by(key, anchor)))
         return self._broadcast(right, needed)
+
+    def _once_each(self, right: Placed) -> Placed:
+        """The right side of a semi or anti join, where it matters only whether there is such a row: each row once."""
+        needed = sorted(self._right_needed)
+        values = prod(right.distinct.get(column, inf) for column in needed)
+        # Without a column it would be one group, also of no rows.
+        is_worth = needed and values <= right.rows * self._model.distinct_share_max
+        if not is_worth or self._relation.join_type not in _FILTERS:
+            return right
+        types = column_types(right.relation)
+        groups = tuple(column_of(column, types[column]) for column in needed)
+        distinct = rel.LogicalAggregate(children=(right.relation,), groups=groups)
+        rows = tuple(
+            column_of(needed.index(column), type_) if column in needed else unread(type_)
+            for column, type_ in enumerate(types)
+        )
+        return right.over(rel.LogicalProject(children=(distinct,), expressions=rows), rows=values)
 
 
 def _at_every_member(side: Placed, rows: rel.AnyRelation) -> Placed:

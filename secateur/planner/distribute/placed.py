@@ -132,6 +132,7 @@ class Placed:
         rows: The estimated number of its rows.
         distinct: The number of distinct values of columns, where that is known.
         widths: The bytes of a value of columns, where these are known; a type has an assumed width.
+        largest: The rows of the largest input of the joins in it; 0 where it is no join.
     """
 
     relation: AnyRelation
@@ -139,6 +140,7 @@ class Placed:
     rows: float
     distinct: Mapping[int, float] = field(default_factory=dict)
     widths: Mapping[int, float] = field(default_factory=dict)
+    largest: float = 0.0
 
     def over(self, relation: AnyRelation, rows: float | None = None, place: Place | None = None) -> Placed:
         """Another relation with the same columns."""
@@ -210,9 +212,13 @@ class EqualColumns:
     def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
         self._first: dict[int, int] = {}
         for left, right in pairs:
-            one, other = self.first(left), self.first(right)
-            if one != other:
-                self._first[max(one, other)] = min(one, other)
+            self.add(left, right)
+
+    def add(self, left: int, right: int) -> None:
+        """Two more columns are equal."""
+        one, other = self.first(left), self.first(right)
+        if one != other:
+            self._first[max(one, other)] = min(one, other)
 
     def first(self, column: int) -> int:
         """The representative of the columns that equal this one."""

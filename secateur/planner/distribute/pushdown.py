@@ -10,6 +10,7 @@ from secateur.planner.distribute.regions import Region
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
+from secateur.planner.tree.joins import Join
 from secateur.planner.tree.rewriting import all_of, conjuncts, inputs_of, rebased, shifted
 from secateur.planner.tree.stability import unstable_call
 
@@ -25,6 +26,13 @@ def conditions_apart(region: Region) -> tuple[list[rel.AnyRelation], list[ex.Any
             own.setdefault(index, []).append(shifted(condition, -region.starts[index]))
         else:
             others.append(condition)
+    if len(region.inputs) == 1 and isinstance(region.inputs[0], Join):
+        stable = [one for one in others if unstable_call([one]) is None]
+        kept = [one for one in others if one not in stable]
+        found = pushed(stable, region.inputs[0])
+        if isinstance(found, rel.LogicalFilter):
+            return [found.children[0]], [*found.expressions, *kept]
+        return [found], kept
     return [pushed(own[index], one) if index in own else one for index, one in enumerate(region.inputs)], others
 
 

@@ -419,7 +419,8 @@ class _Printer:
 
     def _operand(self, block: _Block, *, keeps_where: bool = False, is_right: bool = False) -> _Block:
         """A block as a side of a join: its source, where that has the same rows and columns."""
-        if block.form is not _Form.COLUMNS or block.is_cut or not block.source or (block.where and not keeps_where):
+        is_plain = block.form is _Form.COLUMNS and not block.is_cut and block.source and not block.ctes
+        if not is_plain or (block.where and not keeps_where):
             return self._closed(block)
         if is_right and block.is_join:
             return replace(block, source=f"({block.source})")

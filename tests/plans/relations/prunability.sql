@@ -670,8 +670,8 @@ scan rel_customers AS c: 1 of 16 partitions [p10]
   filter: name = 'Ada' AND boss = 'C2'
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: in 3 stages
-  x0 scan rel_orders: at the members over rel_orders, to every member
-  x1 join c: at the members over c, x0, to the coordinator
+  x0 scan c: at the members over c, to every member
+  x1 join rel_orders: at the members over rel_orders, x0, to the coordinator
   final: at the coordinator over x1
 */
 ----

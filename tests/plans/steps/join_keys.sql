@@ -400,8 +400,8 @@ scan log AS l: all 64 partitions
 co-located: c, s
 serving: no, queries run first whose values prune it
 when distributed: in 3 stages
-  x0 scan l: at the members over l, to every member
-  x1 join c: at the members over c, s, x0, to the coordinator
+  x0 join c: at the members over c, s, to every member
+  x1 join l: at the members over l, x0, to the coordinator
   final: at the coordinator over x1
 runs first, for $1[]: SELECT DISTINCT "id" FROM "clients" WHERE ("region" = 'north')
   join keys: about 10 expected; with more than 256, the statement runs without them
@@ -764,8 +764,8 @@ scan visits AS v: the partitions that the parameters select, of 64
 co-located: c, s
 serving: no, queries run first whose values prune it
 when distributed: in 3 stages
-  x0 scan v: at the members over v, to every member
-  x1 join c: at the members over c, s, x0, to the coordinator
+  x0 join c: at the members over c, s, to every member
+  x1 join v: at the members over v, x0, to the coordinator
   final: at the coordinator over x1
 runs first, for $1[]: SELECT id FROM log WHERE client = 5
   execution: distributed on 3 of 3 members

@@ -104,6 +104,8 @@ def exchange_model(exchange: str) -> CostModel:
         shuffle_share=1e-6 if exchange == "shuffle" else 0.5,
         semi_join_saved_bytes_min=inf if exchange == "shuffle" else -1.0,
         semi_join_share_max=1.0,
+        materialized_share_max=1.0,
+        distinct_share_max=1.0,
     )
 
 

@@ -30,14 +30,18 @@ def test_statements_of_many_parts_are_gathered(context: Any, sql: str, strategy:
 
 
 def picture_of(context: Any, **mb: float) -> StatisticsSnapshot:
-    """Tables of so many megabytes, in rows of a hundred bytes, with few values in each column but the keys."""
+    """Tables of so many megabytes, in rows of a hundred bytes, with few values in each column but the keys.
+
+    Of these there are as many as the smallest table has rows: each row meets one of it.
+    """
     statistics_snapshot = StatisticsSnapshot()
+    keys = int(min(mb.values()) * 1e4)
     for name, size in mb.items():
         table = context.table(name)
         rows = int(size * 1e4)
         width = 100 // len(table.columns)
         columns = {
-            column.name: ColumnStatistics(rows * width, 0, rows if "id" in column.name else 10)
+            column.name: ColumnStatistics(rows * width, 0, keys if "id" in column.name else 10)
             for column in table.columns
         }
         statistics_snapshot = statistics_snapshot.with_table(TableStatistics(table.table_id, rows, columns))

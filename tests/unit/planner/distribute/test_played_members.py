@@ -25,10 +25,17 @@ from secateur.planner.scans import Estimate
 from secateur.planner.tree import BoundText, columns_read
 
 MEMBERS = 3
+# Rows are left out, computed first and sent once each wherever that is right.
+_REDUCED: Any = {
+    "semi_join_share_max": 1,
+    "semi_join_saved_bytes_min": -1,
+    "materialized_share_max": 1,
+    "distinct_share_max": 1,
+}
 MODELS = {
     "broadcast": CostModel(routed_bytes_min=1e12, shuffled_bytes_min=1e12),
-    "routed": CostModel(routed_bytes_min=0, shuffled_bytes_min=1e12),
-    "shuffled": CostModel(routed_bytes_min=1e12, shuffled_bytes_min=0, shuffle_share=0),
+    "routed": CostModel(routed_bytes_min=0, shuffled_bytes_min=1e12, **_REDUCED),
+    "shuffled": CostModel(routed_bytes_min=1e12, shuffled_bytes_min=0, shuffle_share=0, **_REDUCED),
 }
 # What each evaluation answers anew, and clocks, which a planner takes out of a statement before.
 _WITHOUT_QUERIES = ("describe", "information_schema", "insert_on_conflict", "merge", "update_and_delete_with_others")
@@ -55,7 +62,7 @@ class PlayedMembers(Exchanges):
         key = () if name in self.replicated else (next(iter(self.schemas[name])),)
         scheme = SimpleNamespace(columns=key, affinity_group=lambda: "group")
         table: Any = SimpleNamespace(replicated=name in self.replicated, scheme=scheme)
-        return ScanFacts(table, Estimate(1e6, 1e6, 1e4, 1.0))
+        return ScanFacts(table, Estimate(1e6, 1e6, 1e4, 1.0, dict.fromkeys(self.schemas[name], 10)))
 
     def add(self, placed: Any, title: str | None = None, *, is_answer: bool = False) -> Draft:
         draft = super().add(placed, title, is_answer=is_answer)
