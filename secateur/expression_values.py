@@ -6,7 +6,7 @@ that a guard in front of a call protects it. An expression that fails has no val
 itself then raises DuckDB's error, or does not evaluate the expression at all.
 
 Members and clients that have DuckDB evaluate alike. The planner admits only expressions that depend on nothing but
-their parameters and whose values are bounded (:mod:`secateur.planner.prune.evaluable`). What an evaluation may
+their parameters and whose values are bounded (:mod:`secateur.planner.prune.operands`). What an evaluation may
 cost is bounded here, because nothing interrupts DuckDB within the one row that it evaluates: before anything is
 evaluated, from the lengths of the texts, so that all places decide alike.
 """

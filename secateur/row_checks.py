@@ -2,7 +2,7 @@
 
 It is a database of its own, closed to files, settings and the statements of the process. Members evaluate alike: the
 planner admits only conditions of one row whose value is the same at any time and place
-(:mod:`secateur.planner.ddl.checks`).
+(:mod:`secateur.planner.ddl.row_expression`).
 """
 
 from __future__ import annotations

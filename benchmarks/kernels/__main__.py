@@ -34,7 +34,7 @@ from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment, KernelName, run_with
 from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.arrow import arrow_form
-from secateur.planner.bind import BoundPlan, bind_to_plan
+from secateur.planner.binding import BoundPlan, bind_to_plan
 
 _ROUNDS: Final = 7
 _ROUND_S: Final = 0.05

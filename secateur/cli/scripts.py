@@ -54,7 +54,7 @@ def _statements(script: Script) -> Sequence[_Statement]:
     whole = _Statement(script.text, 0, 0)
     if ";" not in script.text:
         return [whole] if script.text.strip() else []
-    from secateur.planner.text.statements import split_statements  # half a second, which one statement need not wait
+    from secateur.planner.text.tokens import split_statements  # half a second, which one statement need not wait
 
     try:
         return [_Statement(*found) for found in split_statements(script.text)]

@@ -30,7 +30,7 @@ from secateur.cli.scripts import Script, run_scripts
 from secateur.drawing.quantity import count_text
 from secateur.errors import Error
 from secateur.partitioning.types.type_text import field_name
-from secateur.planner.text.statements import is_finished
+from secateur.planner.text.tokens import is_finished
 
 _RELATIONS: Final = "SELECT table_name, table_type, partitioning, rows FROM secateur.tables"
 _TABLES: Final = f"{_RELATIONS} WHERE table_type = 'BASE TABLE' ORDER BY table_name"

@@ -8,7 +8,6 @@ _FILES = {
     "aggregates": ["AGGREGATES", "SPLIT", "SqlAggregate"],
     "cached_plan": ["typed_parameters"],
     "cost_model": ["COST_SETTINGS", "CostModel"],
-    "plan_settings": ["PlanSettings"],
     "planner": ["Planner"],
     "segmented_stack": ["FRAMES_MAX", "on_segmented_stack", "with_deep_stack"],
     "select": ["BoundSelect"],
@@ -33,6 +32,7 @@ _FILES = {
         "KillStatement",
         "SetGlobalPruning",
     ],
+    "row_estimates": ["Estimate", "estimate_of", "partition_selectivity"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -9,10 +9,9 @@ from functools import reduce
 from operator import or_
 from typing import Any, TypeAlias
 
-from secateur.planner.binding.parameter_types import NO_USES
 from secateur.planner.dml.insert import InsertValues
 from secateur.planner.statement import PlannedSelect
-from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.parameters import NO_USES, Parameters
 from secateur.protocol.statements import Statement
 
 Params: TypeAlias = Sequence[Any] | Mapping[str, Any]

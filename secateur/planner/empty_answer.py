@@ -14,11 +14,11 @@ from secateur.errors import DatabaseError
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.empty_rows import empty_table
 from secateur.planner.binding.evaluation import bounded_functions, evaluate, is_small
-from secateur.planner.prune.column_types import is_exact, sql_type
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import expressions_of, relations_in
 from secateur.planner.tree.rewriting import cast_of, inputs_of, within
+from secateur.planner.tree.types import is_exact, sql_type
 from secateur.protocol.arrow_ipc import encode_table
 
 _BYTES_MAX: Final = 65_536

@@ -1,7 +1,7 @@
 """Gathered statements: the coordinator gets the rows of all scans and runs the user's own text over them.
 
 It is the form of every statement that cannot be divided, and the better one for few rows and many joins or queries; a
-cost model decides (:mod:`~secateur.planner.gathered_cost`).
+cost model decides (:func:`gathered_ms`, :func:`placed_ms`).
 
 A table that the statement names several times moves once. Rows of a small table are not filtered before they move:
 DuckDB would see a table of few rows behind a filter, assume a fraction of these, and order joins accordingly.
@@ -23,10 +23,8 @@ from secateur.engine.sql.stage import InputAlias, QueryStage, stage_relation
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.binding.query import Query
 from secateur.planner.cost_model import CostModel
-from secateur.planner.gathered_cost import gathered_ms, placed_ms
-from secateur.planner.scans.row_estimates import Estimate, expected_rows
-from secateur.planner.scans.scan_reading import ScanReading
-from secateur.planner.scans.scan_rows import ScanFilter, ScanRows, either, selected_rows
+from secateur.planner.prune.scan_reading import ScanFilter, ScanReading, ScanRows, either, selected_rows
+from secateur.planner.row_estimates import Estimate, expected_rows
 from secateur.planner.text.syntax import nodes_of
 from secateur.planner.tree.relations import AnyRelation, LogicalFilter, LogicalStageRows
 from secateur.planner.tree.rewriting import picked
@@ -214,3 +212,40 @@ def _gathered_scan(
     first = references[0]
     expected = expected_rows(first, rows_of[first.scan.relation], found[0])
     return GatheredScan(tuple(references), filters[0], nbytes * share, expected)
+
+
+# Whether a statement of many parts is gathered or runs in stages. The two forms differ in the time that they take
+# beyond DuckDB's time over its own tables. A gathered statement pays for each byte that moves, once, and for each table
+# reference in the one kernel call that joins them. A statement in stages pays for each reference at every member, in
+# kernels that know the number of an input's rows but not their values, and for the bytes that its stages send each
+# other, which filters and co-location may make few. DuckDB joins eleven inputs of such a stage in a bad order.
+#
+# A bound on the gathered bytes alone cannot decide: q02 of TPC-H gathers 27 MB and exchanges 1, q04 of TPC-DS gathers
+# 42 and exchanges 66.
+#
+# The defaults were measured with three members on two cores: statements of TPC-DS at scale factor 0.1 and of TPC-H at
+# scale factor 1 ran alternately in both forms, in one process and, for q02 and q11 of TPC-H, as Ray actors; their time
+# beyond DuckDB's was fitted to properties that the planner knows. More members raise the cost of a statement in
+# stages, more cores lower it.
+#
+# Source: plans weighed by their work and by what they send, as in System R* (Mackert and Lohman, 1986).
+def gathered_ms(nbytes: float, parts: int, model: CostModel) -> float:
+    """The cost of gathering a statement, in milliseconds.
+
+    Args:
+        nbytes: Bytes that its scans send.
+        parts: References to tables and queries in it.
+        model: The cost model, of which the ``gather_`` numbers are used.
+    """
+    return model.gather_ms + model.gather_ms_per_byte * nbytes + model.gather_ms_per_part * parts
+
+
+def placed_ms(sent: float, parts: int, model: CostModel) -> float:
+    """The cost of running a statement in stages, in milliseconds, as :func:`gathered_ms`.
+
+    Args:
+        sent: Bytes that its stages send; 0 gives a lower bound, for a statement that has not been placed yet.
+        parts: As in :func:`gathered_ms`.
+        model: The cost model, of which the ``stages_`` numbers are used.
+    """
+    return model.stages_ms_per_part * parts + model.stages_ms_per_byte * sent

@@ -12,19 +12,17 @@ from typing import Any, Final
 from msgspec import structs
 
 from secateur.errors import Error, LimitExceededError, NotSupportedError
-from secateur.planner.binding.catalog_view import CatalogView, PlanningCatalog
+from secateur.planner.binding.catalog_view import CatalogView, PlanningCatalog, PlanSettings
 from secateur.planner.cached_plan import Params, arrange, is_estimated, typed_parameters, with_values
 from secateur.planner.cost_model import CostModel
 from secateur.planner.dml.composed import Composer
-from secateur.planner.dml.expressions import TextSpan
-from secateur.planner.dml.literal_insert import with_literal_rows
-from secateur.planner.plan_settings import PlanSettings
+from secateur.planner.dml.literal_insert import LITERAL_ROWS_CHARS_MIN, take_literal_rows, with_literal_rows
 from secateur.planner.statement_planner import StatementPlanner
 from secateur.planner.text.hoisted_lists import HOISTED_CHARS_MIN, HoistedText, hoist_lists, readings_of
-from secateur.planner.text.literal_rows import LITERAL_ROWS_CHARS_MIN, take_literal_rows
 from secateur.planner.text.named_types import named_types_in
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import syntax_error
+from secateur.planner.text.token_cursor import TextSpan
 from secateur.planner.text.tokens import Token, tokenize
 from secateur.protocol.kept_plans import KeptPlans
 from secateur.protocol.statements import Statement
@@ -84,7 +82,8 @@ class Planner:
             params: Its parameters: a sequence for ``?`` and ``$1``, a mapping for ``$name``. A query may be planned
                 without any, to be explained or bound later.
             view: The tables.
-            settings: Those of the session; a plan depends on :class:`~secateur.planner.plan_settings.PlanSettings`.
+            settings: Those of the session; a plan depends on its
+                :class:`~secateur.planner.binding.catalog_view.PlanSettings`.
             anew: Whether to plan with the statistics of now, even where an earlier plan would do: its estimates may be
                 old.
 

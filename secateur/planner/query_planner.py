@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from secateur.errors import NotSupportedError
 from secateur.planner.binding.catalog_view import PlanningCatalog
-from secateur.planner.binding.parameter_types import UnknownValue, sample_value
 from secateur.planner.cached_plan import now
 from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.composed import Composed
@@ -27,7 +26,7 @@ from secateur.planner.system.show import (
     summarized_sql,
 )
 from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
-from secateur.planner.text.parameters import Parameters, read_parameters
+from secateur.planner.text.parameters import Parameters, UnknownValue, read_parameters, sample_value
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import Token, tokenize
 

@@ -32,34 +32,29 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.arrow.form import arrow_form
 from secateur.planner.arrow.sources import JoinInput
-from secateur.planner.bind.bound_plan import BoundPlan, Unreadable, bind_to_plan
-from secateur.planner.bind.type_uses import type_uses_in
 from secateur.planner.binding.binding_errors import in_users_terms
+from secateur.planner.binding.bound_plan import BoundPlan, Unreadable, bind_to_plan, type_uses_in
+from secateur.planner.binding.catalog_view import PlanSettings
 from secateur.planner.binding.clocks import is_unsettled, reads_clock, settled
 from secateur.planner.binding.evaluation import is_small, refuse_large_constants
-from secateur.planner.binding.parameter_types import NO_USES, UnknownValue
 from secateur.planner.binding.query import Query, TableReference, bind_query
 from secateur.planner.cost_model import CostModel
-from secateur.planner.distribute.exchanges import is_row_by_row
-from secateur.planner.distribute.refused import NotDivided
+from secateur.planner.distribute.exchanges import NotDivided, is_row_by_row
 from secateur.planner.empty_answer import empty_answer
-from secateur.planner.mode import ends_on_one_partition
-from secateur.planner.plan_settings import PlanSettings
+from secateur.planner.prune.external_scan import external_scan
+from secateur.planner.prune.scan_reading import QueryReading, ScanReading, ScanRows, read_query, rows_of_scans
 from secateur.planner.prune.shown import conjunction_text
-from secateur.planner.scans.external_scan import external_scan
-from secateur.planner.scans.row_estimates import Estimate, estimate_of
-from secateur.planner.scans.scan_reading import QueryReading, ScanReading, read_query
-from secateur.planner.scans.scan_rows import ScanRows, rows_of_scans
-from secateur.planner.stages import DistributedQuery, as_written, distributed, staged, why_whole
+from secateur.planner.row_estimates import Estimate, estimate_of
+from secateur.planner.stages import DistributedQuery, as_written, distributed, ends_on_one_partition, staged, why_whole
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.hoisted_lists import lists_agree
-from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.parameters import NO_USES, Parameters, UnknownValue
 from secateur.planner.text.tokens import Token
 from secateur.planner.tree.columns import columns_read
 from secateur.planner.tree.relations import AnyRelation
 from secateur.planner.tree.stability import depends_on_order, is_repeatable
-from secateur.planner.views.view import ViewDef
+from secateur.planner.views import ViewDef
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 
@@ -74,7 +69,7 @@ class BoundSelect:
         tokens: Those of the query, with numbered parameters.
         parameters: As read from the same tokens.
         params: Values in order of index; the plan depends on their types, not on their values. Those that only an
-            execution has are :class:`~secateur.planner.binding.parameter_types.UnknownValue`.
+            execution has are :class:`~secateur.planner.text.parameters.UnknownValue`.
         find: The catalog's lookup of a table or view by name.
         catalog_version: The catalog's version.
         settings: The session's settings for the plan.

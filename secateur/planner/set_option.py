@@ -9,9 +9,8 @@ from typing import Final
 
 from secateur.errors import AuthenticationError, ProgrammingError, UnknownTableError
 from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION
-from secateur.planner.binding.suggestions import similar_names
+from secateur.planner.binding.catalog_view import similar_names, split_rules
 from secateur.planner.cost_model import COST_SETTINGS, CostModel
-from secateur.planner.plan_settings import split_rules
 from secateur.planner.statement import SetGlobalPruning
 from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY

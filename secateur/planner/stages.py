@@ -12,36 +12,34 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from msgspec import structs
 
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.sql.select_plan import PartialAtReaders, Strategy
+from secateur.engine.sql.select_plan import PartialAtReaders, ScanPlan, Strategy
 from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
 from secateur.errors import DatabaseError
 from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.arrow.form import arrow_form
-from secateur.planner.bind.bound_plan import BoundPlan, Unreadable
+from secateur.planner.binding.bound_plan import BoundPlan, Unreadable
 from secateur.planner.binding.query import Query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.distributor import Distributor, ScanFacts
-from secateur.planner.distribute.exchanges import Draft, Exchanges, UndividedRows
-from secateur.planner.distribute.merged_order import is_worth_merging
-from secateur.planner.distribute.refused import NotDivided
+from secateur.planner.distribute.exchanges import Draft, Exchanges, NotDivided, UndividedRows, is_worth_merging
 from secateur.planner.gathered import FragmentOf, GatheredScan, gathered_scans, gathered_stages, why_gathered
-from secateur.planner.mode import ONE_PARTITION
-from secateur.planner.scans.row_estimates import Estimate, expected_rows
-from secateur.planner.scans.scan_reading import QueryReading
-from secateur.planner.scans.scan_rows import ScanRows
-from secateur.planner.tree.bound_text import BoundText
+from secateur.planner.prune.scan_reading import QueryReading, ScanRows
+from secateur.planner.row_estimates import Estimate, expected_rows
+from secateur.planner.tree.expression_sql import BoundText
 from secateur.planner.tree.relations import AnyRelation
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 Columns = Sequence[tuple[str, str]]
+ONE_PARTITION: Final = "one member answers it, unless pruning is off"
+"""Why such a statement is not divided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,4 +305,18 @@ def _at_readers(
     return PartialAtReaders(
         _fragment(first.sql, schemas, first.columns, first.relation, plan.text),
         _fragment(final.sql, rows, columns, final.relation, plan.text),
+    )
+
+
+def ends_on_one_partition(scans: Sequence[ScanPlan]) -> bool:
+    """Whether every execution with parameters of the right types reads one partition at most, on one member.
+
+    Several scans do where their partitions are the same by their trees, and on the same members. Replicated tables are
+    everywhere. Nothing of such a statement is divided.
+    """
+    if any(scan.is_fetched for scan in scans):
+        return False
+    partitioned = [scan for scan in scans if not scan.replicated]
+    return len({(scan.group, scan.tree.root) for scan in partitioned}) <= 1 and all(
+        scan.tree.is_single for scan in partitioned
     )

@@ -18,9 +18,9 @@ from secateur.partitioning.schemes.range_changes import RangeChange
 from secateur.partitioning.tables.alteration import ColumnChange
 from secateur.partitioning.tables.table import IndexDef, TableDef
 from secateur.partitioning.types.named_type import NamedType
-from secateur.planner.binding.parameter_types import NO_USES, TypeUses
-from secateur.planner.prune.scan_bounds import ScanBounds
-from secateur.planner.views.view import ViewDef
+from secateur.planner.prune.bounds import ScanBounds
+from secateur.planner.text.parameters import NO_USES, TypeUses
+from secateur.planner.views import ViewDef
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import Statement, TextualParameters
 from secateur.protocol.steps import SubqueryUse

@@ -306,7 +306,7 @@ PLANTED: Final = (
     ),
     Mutation(
         "an outer join whose other side matches several times adds no rows",
-        "planner/constrain/uniqueness.py",
+        "planner/constrain/facts.py",
         "    return _never_raises(side) and is_unique(side, frozenset(keys), tables)",
         "    return _never_raises(side)",
     ),

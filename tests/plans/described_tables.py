@@ -15,7 +15,7 @@ from secateur.partitioning.topology import MemberAddress, Ownership, Topology, a
 from secateur.partitioning.types import NamedType, TypeKind
 from secateur.planner import CreateIndex, CreateTable, CreateView, PlannedSelect, Planner
 from secateur.planner.explain.explain import ExplainedStatement, explain
-from secateur.planner.views.view import ViewDef
+from secateur.planner.views import ViewDef
 from secateur.protocol import Statement
 
 MEMBERS = ("m1", "m2", "m3")

@@ -19,8 +19,7 @@ from secateur.expression_values import complete
 from secateur.partitioning.pruning import UNKNOWN, Evaluated, Operand
 from secateur.partitioning.pruning.operand import resolve_operand
 from secateur.partitioning.types import SqlType, parse_type
-from secateur.planner.prune.operands import operand_of
-from secateur.planner.prune.sql_as_bound import sql_as_bound
+from secateur.planner.prune.operands import operand_of, sql_as_bound
 from secateur.planner.tree import Unprintable
 from secateur.planner.tree import relations as rel
 from secateur.protocol import decode, encode

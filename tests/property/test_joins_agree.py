@@ -27,7 +27,7 @@ from secateur.engine.kernels.duckdb import DuckDBKernel
 from secateur.errors import Error
 from secateur.partitioning.types import parse_type
 from secateur.planner.arrow import JoinInput, arrow_form
-from secateur.planner.bind import Unreadable, bind_to_plan
+from secateur.planner.binding import Unreadable, bind_to_plan
 from secateur.protocol import decode, encode
 
 STATEMENTS = int(10 * float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))

@@ -29,7 +29,7 @@ from secateur.engine.kernels.duckdb import DuckDBKernel
 from secateur.errors import Error
 from secateur.partitioning.types import SqlType, TypeKind, from_unscaled, parse_type
 from secateur.planner.arrow import arrow_form
-from secateur.planner.bind import Unreadable, bind_to_plan
+from secateur.planner.binding import Unreadable, bind_to_plan
 from secateur.protocol import decode, encode
 
 FACTOR = float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1"))

@@ -14,7 +14,7 @@ import pytest
 from described_tables import DescribedTables
 from plan_files import read_tables
 from secateur.errors import Error
-from secateur.planner.text import take_literal_rows
+from secateur.planner.dml import take_literal_rows
 from secateur.protocol import EvaluatedInsert
 from worlds import rows_as_tuples
 

@@ -22,7 +22,7 @@ from secateur.partitioning.tables.table import IndexDef, TableDef, TableDefiniti
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.system.tables import SCHEMA, SYSTEM_TABLES
-from secateur.planner.views.view import ViewDef
+from secateur.planner.views import ViewDef
 from secateur.protocol.codec import encode
 
 _ELSEWHERE: Final = {

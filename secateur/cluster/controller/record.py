@@ -15,7 +15,7 @@ from secateur.cluster.controller.catalog import Catalog, encoded_table
 from secateur.cluster.controller.leaving import Leaving
 from secateur.cluster.controller.stream_batches import StreamBatches
 from secateur.partitioning.tables.table import TableDef, TableDefinition
-from secateur.planner.views.view import ViewDef
+from secateur.planner.views import ViewDef
 from secateur.protocol.codec import decode, encode
 from secateur.protocol.pruning import Pruning
 from secateur.protocol.recovery import ControllerState, LastLoad

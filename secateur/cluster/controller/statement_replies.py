@@ -25,12 +25,12 @@ from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.cached_plan import typed_parameters
 from secateur.planner.cost_model import CostModel
 from secateur.planner.explain.explain import explain
-from secateur.planner.explain.external_listing import ListPartitions, with_listings
+from secateur.planner.explain.external_scans import ListPartitions, with_listings
 from secateur.planner.explain.statement_facts import StatementFacts, facts_of
 from secateur.planner.planner import Planner
 from secateur.planner.segmented_stack import nested_too_deeply, with_deep_stack
 from secateur.planner.statement import Command, ExplainFormat, ExplainStatement, PlannedSelect
-from secateur.planner.views.view import ViewDef
+from secateur.planner.views import ViewDef
 from secateur.protocol import statements
 from secateur.protocol.query import Explained
 from secateur.protocol.steps import QueryPart, QueryStep, SteppedQuery

@@ -6,7 +6,7 @@ import asyncio
 
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.cluster_state import ClusterState
-from secateur.planner.views.view import ViewDef
+from secateur.planner.views import ViewDef
 from secateur.protocol.catalog import AdoptViews
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "declined": ["KernelDeclined"],
     "form": ["arrow_form"],
     "sources": ["JoinInput"],
+    "constants": ["KernelDeclined"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -1,4 +1,4 @@
-"""Constants of a bound plan as values of columns, where their meaning is certain.
+"""Constants of a bound plan as values of columns, where their meaning is certain; what is not is declined.
 
 DuckDB converts a literal to the type of the column it is compared with, or the column to the type of the literal, and
 says which in its plan. Here a conversion is made only where every way of making it gives the same value: an integer in
@@ -7,6 +7,7 @@ the range of a type, a decimal that its scale holds, a date or timestamp written
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +17,6 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import from_unscaled
 from secateur.partitioning.types.result_type import column_type_of
 from secateur.partitioning.types.written_values import double_of, value_of_text
-from secateur.planner.arrow.declined import DeclineError
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.types import DecimalInfo, LogicalType
 
@@ -97,3 +97,14 @@ def _checked(value: Any, type_: SqlType) -> ConstantExpression:
     except InexactError as error:
         raise DeclineError(str(error)) from None
     return ConstantExpression(value, type_)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDeclined:
+    """The arrow kernel cannot compute something; ``reason`` explains why."""
+
+    reason: str
+
+
+class DeclineError(Exception):
+    """Something is left to DuckDB; it never leaves this room."""

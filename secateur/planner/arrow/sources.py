@@ -20,8 +20,7 @@ from secateur.engine.kernels.arrow.expression import (
     columns_in,
 )
 from secateur.engine.kernels.arrow.fragment import ArrowSource, SourceJoin, can_search, source_column
-from secateur.planner.arrow.constants import sql_type
-from secateur.planner.arrow.declined import DeclineError, KernelDeclined
+from secateur.planner.arrow.constants import DeclineError, KernelDeclined, sql_type
 from secateur.planner.arrow.values import Column, all_of
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types

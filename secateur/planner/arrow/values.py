@@ -24,13 +24,12 @@ from secateur.engine.kernels.arrow.expression import (
     ScalarFunction,
 )
 from secateur.partitioning.types.column_type import OPAQUE, SqlType, TypeKind
-from secateur.planner.arrow.constants import cast_constant, constant_of, sql_type
-from secateur.planner.arrow.declined import DeclineError, KernelDeclined
-from secateur.planner.prune.column_types import INSTANTS, is_exact
-from secateur.planner.prune.overloads import CONTAINS, is_closed
+from secateur.planner.arrow.constants import DeclineError, KernelDeclined, cast_constant, constant_of, sql_type
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.bound_text import BoundText
+from secateur.planner.tree.comparisons import CONTAINS, is_closed
+from secateur.planner.tree.expression_sql import BoundText
 from secateur.planner.tree.rewriting import cast_of, inputs_of
+from secateur.planner.tree.types import INSTANTS, is_exact
 
 BOOLEAN: Final = SqlType(TypeKind.BOOLEAN)
 DOUBLE: Final = SqlType(TypeKind.DOUBLE)

@@ -1,4 +1,4 @@
-"""Binding: what the names and functions of a statement refer to, and which of them are refused."""
+"""Binding: what the names and functions of a statement refer to, which of them are refused, and the bound plan."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from secateur.exports import exports
 
 _FILES = {
     "functions": ["TABLE_FUNCTIONS", "VALUE_FUNCTIONS", "is_listed"],
-    "parameter_types": ["TypeUses", "sample_value"],
     "query": ["Query", "bind_query"],
+    "bound_plan": ["BoundPlan", "Unreadable", "bind_to_plan", "type_uses_in"],
+    "normalise": ["normalised"],
+    "catalog_view": ["PlanSettings"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

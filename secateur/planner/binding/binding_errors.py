@@ -10,8 +10,8 @@ from secateur.engine.kernels.duckdb.errors import ErrorPosition, bind_error_posi
 from secateur.errors import DatabaseError, NotSupportedError, UnknownColumnError, UnknownTableError
 from secateur.partitioning.tables.identifier import folded, text_literal
 from secateur.partitioning.types.column_type import SqlType
+from secateur.planner.binding.catalog_view import similar_names
 from secateur.planner.binding.query import Query
-from secateur.planner.binding.suggestions import similar_names
 from secateur.planner.text.positions import located
 from secateur.planner.text.syntax import QUERIES, SyntaxNode, nodes_of
 from secateur.planner.text.tokens import Token, tokenize

@@ -1,18 +1,36 @@
-"""The planner's view of the catalog: one version of it, and the session's settings."""
+"""The planner's view of the catalog: one version of it, what a name finds there, and the session's settings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
 
+from secateur.errors import NotSupportedError, UnknownTableError
+from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION
 from secateur.partitioning.tables.external_table import ExternalTable
+from secateur.partitioning.tables.identifier import folded
+from secateur.partitioning.tables.row_ids import WITH_ROW_IDS
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.named_type import NamedType
-from secateur.planner.plan_settings import PlanSettings
-from secateur.planner.views.view import ViewDef
+from secateur.planner.cost_model import CostModel
+from secateur.planner.system.information_schema import INFORMATION_SCHEMA
+from secateur.planner.system.information_schema import SCHEMA as INFORMATION
+from secateur.planner.system.tables import SCHEMA as SYSTEM
+from secateur.planner.system.tables import SYSTEM_TABLES
+from secateur.planner.views import ViewDef
+
+MAIN: Final = "main"
+"""The schema of all tables and views."""
+
+_CATALOG: Final = "secateur"
+_SCHEMAS: Final[Mapping[str, Mapping[str, TableDef | ViewDef]]] = {
+    SYSTEM: SYSTEM_TABLES,
+    INFORMATION: INFORMATION_SCHEMA,
+}
 
 
 class CatalogView(Protocol):
@@ -80,3 +98,88 @@ class PlanningCatalog:
     def relation(self, name: str) -> TableDef | ViewDef | ExternalTable:
         """The table, view or external table of a name; raises UnknownTableError with near names."""
         return self.view.relation(name)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSettings:
+    """The session settings of a plan; equal settings give equal plans.
+
+    Attributes:
+        disabled_rules: Names of rewrites to leave out, sorted.
+        combinations_per_partition: How many combinations of values are hashed before a hash component counts as
+            unbounded, as a multiple of the table's partitions.
+        cost_model: The costs by which the planner chooses between plans that give the same rows.
+        is_verified: Whether statements are compared with the user's own text, for which their plans then have stages.
+    """
+
+    disabled_rules: tuple[str, ...] = ()
+    combinations_per_partition: int = COMBINATIONS_PER_PARTITION
+    is_verified: bool = False
+    cost_model: CostModel = field(default_factory=CostModel)
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any] | None, cost_model: CostModel) -> PlanSettings:
+        """Read the settings of a session, by name; those that are not set have their defaults, others do not matter.
+
+        Args:
+            settings: Those of the session.
+            cost_model: The cost model of the cluster, of which a session may set single numbers.
+        """
+        if not settings:
+            return cls(cost_model=cost_model)
+        rules, combinations = settings.get("disabled_rules"), settings.get("combinations_per_partition")
+        is_verified = settings.get("pruning") == "verify"
+        return cls(
+            split_rules(rules) if rules else (),
+            int(combinations) if combinations else COMBINATIONS_PER_PARTITION,
+            is_verified,
+            cost_model.with_settings(settings),
+        )
+
+
+def split_rules(value: str) -> tuple[str, ...]:
+    """The names in a value of ``disabled_rules``, sorted."""
+    return tuple(sorted({name.strip().lower() for name in value.split(",") if name.strip()}))
+
+
+def find_relation(
+    catalog: str, schema: str, name: str, find: Callable[[str], TableDef | ViewDef | ExternalTable]
+) -> TableDef | ViewDef | ExternalTable:
+    """Return the table, view or external table that a name refers to.
+
+    Args:
+        catalog: The qualifier before the schema, or empty.
+        schema: The qualifier before the name, or empty.
+        name: The name.
+        find: The lookup of a name of one part.
+
+    Raises:
+        UnknownTableError: There is none, with similar names.
+        NotSupportedError: There is no such schema, or catalog.
+    """
+    if catalog and folded(catalog) != _CATALOG:
+        raise NotSupportedError(
+            f"catalog {catalog!r} does not exist: there is one, {_CATALOG}, which need not be written"
+        )
+    if folded(schema or MAIN) in (MAIN, WITH_ROW_IDS):
+        return find(name)
+    known = _SCHEMAS.get(folded(schema))
+    if known is None:
+        listed = ", ".join(_SCHEMAS)
+        raise NotSupportedError(
+            f"schema {schema!r} is not supported: tables and views are in the schema {MAIN}, which need not be written;"
+            f" beside it are {listed}"
+        )
+    found = known.get(folded(name))
+    if found is None:
+        raise UnknownTableError(
+            f"table {name!r} does not exist in schema {folded(schema)}; {similar_names(name, list(known))}", table=name
+        )
+    return found
+
+
+def similar_names(name: str, names: Sequence[str], otherwise: str | None = None) -> str:
+    """``did you mean a or b?`` for a name that is none of ``names``; else ``otherwise``, or the names there are."""
+    by_name = {candidate.casefold(): candidate for candidate in names}
+    near = [by_name[match] for match in difflib.get_close_matches(name.casefold(), list(by_name), n=3)]
+    return f"did you mean {' or '.join(near)}?" if near else otherwise or f"there is {', '.join(by_name.values())}"

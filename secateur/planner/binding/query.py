@@ -15,19 +15,18 @@ from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.identifier import folded, quoted
 from secateur.partitioning.tables.row_ids import WITH_ROW_IDS
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.planner.binding.catalog_view import MAIN, find_relation
 from secateur.planner.binding.functions import doubtful_calls, refuse_calls
 from secateur.planner.binding.refused import WORDS as REFUSED_WORDS
 from secateur.planner.binding.refused import refuse_parts
 from secateur.planner.system.information_schema import SCHEMA as INFORMATION_SCHEMA
-from secateur.planner.system.names import MAIN, find_relation
 from secateur.planner.system.show import described_relation_sql
 from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.positions import located, position_of
-from secateur.planner.text.splicing import Splice, Spliced, splice, spliced
+from secateur.planner.text.positions import Splice, Spliced, located, position_of, splice, spliced
 from secateur.planner.text.syntax import Syntax, TableName, ctes_of, nodes_of, parse_query
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
-from secateur.planner.views.view import ViewDef, ViewRead
+from secateur.planner.views import ViewDef, ViewRead
 
 _LEFT_OUT: Final = frozenset({MAIN, SYSTEM_SCHEMA, INFORMATION_SCHEMA})
 _VIEWS_MAX: Final = 500

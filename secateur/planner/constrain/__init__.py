@@ -10,7 +10,7 @@ from secateur.exports import exports
 _FILES = {
     "colocation": ["colocated_scans"],
     "numbering": ["Numbering", "ScanColumn"],
-    "scans": ["NOTHING", "ScanConditions", "scan_conditions"],
+    "descent": ["NOTHING", "ScanConditions", "scan_conditions"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

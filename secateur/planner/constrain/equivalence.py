@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import pairwise
 from typing import Final
 
-from secateur.planner.constrain.condition import Condition
-from secateur.planner.constrain.retyping import in_one_type, with_equal_columns
+from secateur.planner.constrain.condition import Condition, in_one_type, with_equal_columns
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import compared
 from secateur.planner.tree.rewriting import bare_column, input_columns

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
-from secateur.planner.constrain.condition import NEVER, Condition, distinct, plain, said
-from secateur.planner.constrain.equivalence import Equivalence
-from secateur.planner.constrain.inequality import implied_bounds
+from secateur.planner.constrain.condition import NEVER, Condition, distinct, plain, said, with_equal_columns
+from secateur.planner.constrain.equivalence import Equivalence, compares_alike
 from secateur.planner.constrain.null_rejection import Truths, is_never_true, rejected
-from secateur.planner.prune.row_values import fields_of
+from secateur.planner.prune.bounds import fields_of
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import compared
-from secateur.planner.tree.rewriting import conjuncts, exchanged
+from secateur.planner.tree.rewriting import bare_column, conjuncts, exchanged, inputs_of
+from secateur.planner.tree.types import LogicalType
 
 _BRANCHES_MAX: Final = 32
 _MIRRORED: Final = {
@@ -23,6 +23,18 @@ _MIRRORED: Final = {
     "COMPARE_GREATERTHAN": "COMPARE_LESSTHAN",
     "COMPARE_GREATERTHANOREQUALTO": "COMPARE_LESSTHANOREQUALTO",
 }
+_BOUNDS_MAX: Final = 64
+"""With more bounds than this, further ones are not derived: every scan would read all of them."""
+
+_FORMS: Final = {
+    (True, True): "COMPARE_GREATERTHAN",
+    (True, False): "COMPARE_GREATERTHANOREQUALTO",
+    (False, True): "COMPARE_LESSTHAN",
+    (False, False): "COMPARE_LESSTHANOREQUALTO",
+}
+"""By whether it is a lower bound, and whether it is strict."""
+_DAYS: Final = frozenset({"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"})
+_ORDERS: Final = {type_: form for form, type_ in _FORMS.items()}
 
 
 class Implication:
@@ -124,3 +136,130 @@ def _compared(node: ex.AnyExpression) -> bytes | None:
             return None
         case _:
             return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """``greater > lesser``, or ``>=`` where it is not strict."""
+
+    greater: ex.InputColumn
+    lesser: ex.InputColumn
+    is_strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A comparison of a column with an expression that has no columns; the column may be cast in it."""
+
+    column: ex.InputColumn
+    compared: ex.AnyExpression
+    value: ex.AnyExpression
+    is_lower: bool
+    is_strict: bool
+
+    def condition(self) -> Condition:
+        return Condition(compared(_FORMS[self.is_lower, self.is_strict], self.compared, self.value), is_moved=True)
+
+    def of(self, column: ex.InputColumn, *, is_strict: bool) -> _Bound:
+        """The bound that a column beyond this one gets from it.
+
+        Both columns are compared with each other as they are, and with the value in one type, so nothing is rounded
+        that was not rounded for this one. What was less may have become equal by that: the new bound is strict only if
+        this one is, or where the column itself is compared.
+        """
+        strict = self.is_strict or (is_strict and bare_column(self.compared) is not None)
+        made = compared(_FORMS[self.is_lower, strict], self.compared, self.value)
+        moved = with_equal_columns(made, {self.column.index: column})
+        assert isinstance(moved, ex.Call)
+        side, value = moved.children
+        return _Bound(column, side, value, self.is_lower, strict)
+
+
+def implied_bounds(conditions: Sequence[Condition], side: Set[int], classes: Equivalence) -> list[Condition]:
+    """The bounds on columns of a side that follow from inequalities with columns from elsewhere.
+
+    ``a > b AND b >= 10`` implies ``a >= 10``.
+
+    Source: transitive inference over inequalities, as in Ullman, "Principles of Database and Knowledge-Base Systems"
+        (1989), chapter 14, without equating columns that bound one another.
+
+    Args:
+        conditions: All hold for the rows that matter.
+        side: The columns that are asked for.
+        classes: Which columns are equal.
+
+    Cost: linear in the conditions without inequalities between columns; with them, times the bounds.
+    """
+    orders = [order for one in conditions for order in _orders(one.expression)]
+    if not orders:
+        return []
+    pending = [bound for one in conditions for bound in _bounds(one.expression)]
+    found = {bound.condition().key for bound in pending}
+    derived: list[_Bound] = []
+    while pending and len(derived) < _BOUNDS_MAX:
+        bound = pending.pop()
+        equal = {bound.column.index, *(column.index for column in classes.equal_to(bound.column.index))}
+        for order in orders:
+            known, other = (order.lesser, order.greater) if bound.is_lower else (order.greater, order.lesser)
+            if known.index in equal and compares_alike(known, bound.column):
+                new = bound.of(other, is_strict=order.is_strict)
+                key = new.condition().key
+                if key not in found:
+                    found.add(key)
+                    derived.append(new)
+                    pending.append(new)
+    return [bound.condition() for bound in derived if bound.column.index in side]
+
+
+def _comparisons(node: ex.AnyExpression) -> Iterator[tuple[ex.AnyExpression, ex.AnyExpression, bool]]:
+    """The comparisons that a condition makes: the greater side, the lesser side, and whether it is strict."""
+    match node:
+        case ex.Call(type=type_, children=(left, right)) if type_ in _ORDERS:
+            is_greater, is_strict = _ORDERS[type_]
+            yield (left, right, is_strict) if is_greater else (right, left, is_strict)
+        case ex.Call(type="COMPARE_BETWEEN", children=(between, low, high)):
+            yield between, low, False
+            yield high, between, False
+        case ex.Call(type="COMPARE_EQUAL", children=(left, right)):
+            yield left, right, False
+            yield right, left, False
+        case _:
+            pass
+
+
+def _orders(node: ex.AnyExpression) -> Iterator[_Order]:
+    if isinstance(node, ex.Call) and node.type == "COMPARE_EQUAL":
+        return  # the classes have it
+    for greater, lesser, is_strict in _comparisons(node):
+        above, below = bare_column(greater), bare_column(lesser)
+        if above is not None and below is not None and above.index != below.index and compares_alike(above, below):
+            yield _Order(above, below, is_strict)
+
+
+def _bounds(node: ex.AnyExpression) -> Iterator[_Bound]:
+    for greater, lesser, is_strict in _comparisons(node):
+        above, below = _column(greater), _column(lesser)
+        if above is not None and not inputs_of([lesser]):
+            yield _Bound(above, greater, lesser, is_lower=True, is_strict=is_strict)
+        if below is not None and not inputs_of([greater]):
+            yield _Bound(below, lesser, greater, is_lower=False, is_strict=is_strict)
+
+
+def _column(node: ex.AnyExpression) -> ex.InputColumn | None:
+    """The column that an expression is, or is a cast of that keeps the order of values."""
+    while isinstance(node, ex.Call) and node.name == "__cast" and not node.function_data["try_cast"]:
+        (inner,) = node.children
+        if not _keeps_order(inner.return_type, node.return_type):
+            return None
+        node = inner
+    return node if isinstance(node, ex.InputColumn) else None
+
+
+def _keeps_order(source: LogicalType, target: LogicalType) -> bool:
+    if source == target:
+        return True
+    return (_is_number(source) and _is_number(target)) or (source.id in _DAYS and target.id in _DAYS)
+
+
+def _is_number(type_: LogicalType) -> bool:
+    return type_.is_integer or type_.id in ("DECIMAL", "FLOAT", "DOUBLE")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from secateur.planner.constrain.condition import NEVER
-from secateur.planner.prune.overloads import CONTAINS
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.comparisons import CONTAINS
 from secateur.planner.tree.rewriting import cast_of, cast_to, inputs_of
 from secateur.planner.tree.stability import unstable_call
 from secateur.planner.tree.types import ListInfo, LogicalType

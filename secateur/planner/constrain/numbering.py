@@ -22,14 +22,15 @@ from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, expressions_of
 from secateur.planner.tree.comparisons import compared
-from secateur.planner.tree.joins import conditions_of, is_inner
 from secateur.planner.tree.rewriting import (
     bare_column,
     cast_of,
     column_of,
+    conditions_of,
     conjuncts,
     exchanged,
     inputs_of,
+    is_inner,
     rebased,
     within,
 )

@@ -39,8 +39,8 @@ from secateur.partitioning.tables.alteration import (
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.ddl.column_type import read_type
-from secateur.planner.ddl.defaults import read_default
 from secateur.planner.ddl.partition_by import read_range
+from secateur.planner.ddl.row_expression import read_default
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.target import read_table
 from secateur.planner.statement import AlterColumns, AlterTable

@@ -26,11 +26,10 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.row_ids import ROW_ID_COLUMN
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.named_type import NamedType
-from secateur.planner.ddl.checks import WrittenCheck, checks_of, read_check
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.comment_on import read_text
-from secateur.planner.ddl.defaults import read_default
 from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by
+from secateur.planner.ddl.row_expression import WrittenCheck, checks_of, read_check, read_default
 from secateur.planner.statement import CreateTable, DropTable
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor

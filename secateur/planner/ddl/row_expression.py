@@ -1,22 +1,53 @@
-"""The expressions of DDL, DEFAULT and CHECK: what they may not contain, with the position in the statement."""
+"""The expressions of DDL, DEFAULT and CHECK: what they may not contain, with the position in the statement.
+
+::
+
+    DEFAULT <constant expression> | now() | current_date | uuid() | ...
+    [CONSTRAINT name] CHECK (<condition>)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.errors import NotSupportedError
-from secateur.planner.binding.evaluation import bounded_functions
+from secateur.engine.kernels.fragment import Fragment
+from secateur.errors import DataError, Error, NotSupportedError, ProgrammingError, UnknownColumnError
+from secateur.partitioning.tables.identifier import folded
+from secateur.partitioning.tables.table import CheckDef, Column
+from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
+from secateur.partitioning.types.default_value import FUNCTIONS, DefaultValue
+from secateur.partitioning.types.literals import literal_sql
+from secateur.planner.binding.catalog_view import similar_names
+from secateur.planner.binding.evaluation import bounded_functions, evaluate
 from secateur.planner.binding.functions import UNNESTING, aggregate_names, refuse_calls_of
 from secateur.planner.dml.composed import Composer
-from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.text.parameters import NO_PARAMETERS
 from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
-from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression, read_parenthesized
 from secateur.planner.text.tokens import tokenize
 from secateur.planner.tree.stability import is_unstable
+from secateur.protocol.clocks import CLOCKS
+
+_SAME: Final = {
+    **dict.fromkeys(("now", "current_timestamp", "get_current_timestamp", "transaction_timestamp"), "now()"),
+    **dict.fromkeys(("current_date", "today"), "current_date()"),
+    **dict.fromkeys(("localtimestamp", "current_localtimestamp"), "current_localtimestamp()"),
+    **dict.fromkeys(("localtime", "current_localtime"), "current_localtime()"),
+    **dict.fromkeys(("uuid", "gen_random_uuid", "uuidv4"), "uuid()"),
+    "uuidv7": "uuidv7()",
+}
+"""The functions that are not constant, by all names that they have."""
+_ENDS: Final = (",", ")", "NOT NULL", "NULL", "PRIMARY KEY", "CHECK", "CONSTRAINT", "DEFAULT", "UNIQUE", "REFERENCES")
+_ENDS_OF_OTHERS: Final = ("GENERATED", "COLLATE", "COMMENT")
+_ALLOWED: Final = "now(), current_date, localtimestamp, localtime, uuid() and uuidv7() may stand in DEFAULT alone"
+_INSTEAD: Final = f"{_ALLOWED}; give any other value that is not constant with each row"
+_INSTEAD_OF_TYPE = (
+    "a condition is the same at any time and place: compare with a column that has the value as its DEFAULT"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +133,214 @@ def row_expression(cursor: TokenCursor, clause: str, span: TextSpan) -> RowExpre
     if node.get("type") != "SELECT_NODE" or len(items) != 1 or node["from_table"].get("type") != "EMPTY":
         raise cursor.expected(f"one expression behind {clause}")
     return RowExpression(clause, cursor.sql[span.start : span.end].strip(), span, items[0])
+
+
+def read_default(cursor: TokenCursor, column: str, type_: SqlType) -> str:
+    """Read what follows DEFAULT.
+
+    It is a constant, or one of the functions whose value each row gets when it enters. The value of a constant is
+    computed when the table is made, and kept as its literal. It has to be one of the column's type: what a cast would
+    round, cut or move is refused.
+
+    Args:
+        cursor: Behind the word DEFAULT. It is left behind the expression, which ends at a comma, a parenthesis, or a
+            word that begins another constraint of the column.
+        column: The column's name, for messages.
+        type_: Its type.
+
+    Returns:
+        The text for :attr:`Column.default <secateur.partitioning.tables.table.Column.default>`: the literal of a
+        constant, or the call of a function as DuckDB names it.
+
+    Raises:
+        SqlSyntaxError: There is no expression.
+        NotSupportedError: It names a column, or contains a subquery, an aggregate, or a function that is not constant
+            and not one of those few.
+        DataError: Its value is not exactly one of the type, or cannot be computed.
+    """
+    start = cursor.offset
+    if cursor.accept("NULL"):
+        return "NULL"
+    expression = row_expression(cursor, "DEFAULT", read_expression(cursor, *_ENDS, *_ENDS_OF_OTHERS))
+    found = _SAME.get(expression.call_name())
+    if found is not None:
+        if type_.kind not in FUNCTIONS[found]:
+            kinds = " or ".join(sorted(kind.value for kind in FUNCTIONS[found]))
+            raise cursor.error(
+                DataError,
+                f"column {column!r}: {found} is a value for a column of type {kinds}, and this one is {type_}",
+                start,
+                len(expression.text),
+                type=str(type_),
+            )
+        return found
+    for node in expression.nodes():
+        if node.get("class") == "COLUMN_REF":
+            name = ".".join(node["column_names"])
+            raise expression.refused(cursor, f"the column {name!r}", f"it is computed without a row; {_ALLOWED}")
+    expression.check(cursor, _INSTEAD)
+    try:
+        return _constant(expression, column, type_)
+    except Error as error:
+        message = error.message.partition("\n")[0]
+        kind = type(error) if isinstance(error, NotSupportedError) else DataError
+        where = f"column {column!r}: DEFAULT {expression.text}"
+        raise cursor.error(kind, f"{where}: {message}", start, len(expression.text), type=str(type_)) from error
+
+
+def _constant(expression: RowExpression, column: str, type_: SqlType) -> str:
+    text = expression.text
+    ((_, own),) = default_kernel().describe(f"SELECT ({text}) AS value", {})
+    cast = f"CAST(({text}) AS {type_})"
+    if type_.is_float and own.startswith("DECIMAL"):
+        exact = "true"  # a number means the nearest one
+    elif own != "VARCHAR":
+        exact = f"CAST({cast} AS {own}) IS NOT DISTINCT FROM ({text})"
+    elif type_.kind is TypeKind.DATE:
+        exact = f"CAST({cast} AS TIMESTAMP) = CAST(({text}) AS TIMESTAMP)"
+    else:
+        exact = "true"
+    query = f"SELECT {cast} AS value, {exact} AS exact, ({text}) AS given"
+    fragment = Fragment(query, (), (("value", str(type_)), ("exact", "BOOLEAN"), ("given", own)))
+    rows = evaluate(fragment, {}, ends_soon=True)
+    if rows is None:
+        raise DataError("the value takes too much time or memory: write it as a literal")
+    try:
+        ((value, is_exact, given),) = zip(*(column.to_pylist() for column in rows.columns), strict=True)
+    except (OverflowError, ValueError) as error:
+        raise NotSupportedError("a moment outside of the years 1 to 9999: give it with each row") from error
+    if own == "VARCHAR" and (type_.is_integer or type_.kind is TypeKind.DECIMAL):
+        value = given  # its cast would round
+    if is_exact is False:
+        raise DataError(f"the value is not exactly one of {type_}: write one that is, or CAST it")
+    made = literal_sql(coerce(value, type_, column=column), type_)
+    again = DefaultValue.of(made, type_)
+    if type_.kind in NESTED and literal_sql(again.constant, type_) != made:
+        raise NotSupportedError("the value cannot be kept: give it with each row")
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCheck:
+    """A CHECK that was read before all columns of its table are known.
+
+    Attributes:
+        name: Its name; None if none is written.
+        span: The place of the condition, in its parentheses.
+    """
+
+    name: str | None
+    span: TextSpan
+
+
+def read_check(cursor: TokenCursor, name: str | None) -> WrittenCheck:
+    """Read what follows CHECK.
+
+    No row of the table fails the condition, which passes where it is TRUE or NULL, as in SQL. Every member evaluates it
+    when rows enter and when a log is read, so it has to be equal for equal rows, at any time and place.
+
+    Raises:
+        SqlSyntaxError: There is no parenthesis.
+    """
+    if not cursor.at("("):
+        raise cursor.expected("'(' and a condition")
+    return WrittenCheck(name, read_parenthesized(cursor))
+
+
+def checks_of(
+    cursor: TokenCursor, written: Sequence[WrittenCheck], table: str, columns: Sequence[Column]
+) -> tuple[CheckDef, ...]:
+    """Resolve the CHECKs of a statement against the columns of its table.
+
+    Raises:
+        Error: As :func:`check_of`.
+    """
+    found: list[CheckDef] = []
+    named = [each.name for each in written if each.name is not None]
+    for each in written:
+        taken = [check.name for check in found]
+        found.append(check_of(cursor, each, table, columns, taken if each.name is not None else [*taken, *named]))
+    return tuple(found)
+
+
+def check_of(
+    cursor: TokenCursor, written: WrittenCheck, table: str, columns: Sequence[Column], taken: Collection[str]
+) -> CheckDef:
+    """Resolve a CHECK against the columns of its table.
+
+    Args:
+        cursor: That of the statement.
+        written: What was read.
+        table: The name of the table.
+        columns: Its columns.
+        taken: The names of its other checks.
+
+    Raises:
+        SqlSyntaxError: The condition does not parse.
+        UnknownColumnError: It names a column that there is not.
+        NotSupportedError: It is not of one row alone, or not deterministic.
+        ProgrammingError: It is no condition, or its name is taken.
+    """
+    expression = row_expression(cursor, "CHECK", written.span)
+    expression.check(cursor, _INSTEAD_OF_TYPE)
+    by_name = {folded(column.name): column.name for column in columns}
+    read: dict[str, None] = {}
+    for node in expression.nodes():
+        if node.get("class") == "COLUMN_REF":
+            first = folded(node["column_names"][0])
+            if first in by_name:
+                read[by_name[first]] = None
+            elif first in CLOCKS and len(node["column_names"]) == 1:
+                raise expression.refused(cursor, first, _INSTEAD_OF_TYPE)
+            elif first == folded(table) and len(node["column_names"]) > 1:
+                raise expression.refused(cursor, f"{table}.{node['column_names'][-1]}", "name the column alone")
+            else:
+                known = similar_names(node["column_names"][0], list(by_name.values()))
+                message = f"table {table} has no column {node['column_names'][0]!r}; {known}"
+                raise _error(cursor, UnknownColumnError, expression, message)
+    _check_type(cursor, expression, columns)
+    if not read:
+        raise _error(cursor, ProgrammingError, expression, "the condition reads no column")
+    used = tuple(column.name for column in columns if column.name in read)
+    name = written.name
+    if name is None:
+        name = _free_name(f"{table}_{used[0]}_check" if len(used) == 1 else f"{table}_check", taken)
+    elif folded(name) in map(folded, taken):
+        raise _error(cursor, ProgrammingError, expression, f"table {table} has two constraints named {name!r}")
+    return CheckDef(name, _on_one_line(expression.text[1:-1]), used)
+
+
+def _check_type(cursor: TokenCursor, expression: RowExpression, columns: Sequence[Column]) -> None:
+    relations = {"one row": {column.name: column.type for column in columns}}
+    try:
+        ((_, kind),) = default_kernel().describe(f'SELECT {expression.text} AS holds FROM "one row"', relations)
+    except Error as error:
+        message = error.message.partition("\n")[0]
+        raise _error(cursor, type(error), expression, f"CHECK {expression.text}: {message}") from error
+    if kind != "BOOLEAN":
+        raise _error(
+            cursor, ProgrammingError, expression, f"CHECK takes a condition, and the expression is of type {kind}"
+        )
+
+
+def _error(cursor: TokenCursor, kind: type[Error], expression: RowExpression, message: str) -> Error:
+    span = expression.span
+    return cursor.error(kind, message, span.start, span.end - span.start)
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    known = set(map(folded, taken))
+    number = 0
+    while folded(f"{name}{number or ''}") in known:
+        number += 1
+    return f"{name}{number or ''}"
+
+
+def _on_one_line(text: str) -> str:
+    """A text without its comments and line breaks."""
+    made = ""
+    end = 0
+    for token in tokenize(text):
+        made += " " * (bool(made) and token.start > end) + text[token.start : token.end + 1]
+        end = token.end + 1
+    return made

@@ -6,8 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "distributor": ["Distributor", "ScanFacts"],
-    "exchanges": ["Draft", "Exchanges"],
-    "refused": ["NotDivided"],
+    "exchanges": ["Draft", "Exchanges", "NotDivided"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -22,18 +22,16 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.planner.aggregates import ORDERLESS
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.aggregation import split_aggregation
-from secateur.planner.distribute.exchanges import Draft, Exchanges, is_row_by_row
+from secateur.planner.distribute.exchanges import Draft, Exchanges, NotDivided, is_row_by_row
 from secateur.planner.distribute.inner_joins import InnerJoin
 from secateur.planner.distribute.outer_joins import OuterJoin
 from secateur.planner.distribute.placed import AtCoordinator, AtEveryMember, AtMembers, Place, Placed
-from secateur.planner.distribute.refused import NotDivided
 from secateur.planner.distribute.regions import Region
-from secateur.planner.scans.row_estimates import Estimate
+from secateur.planner.row_estimates import Estimate
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, expressions_of
-from secateur.planner.tree.joins import Join, conditions_of, is_inner
-from secateur.planner.tree.rewriting import inputs_of, picked, unread
+from secateur.planner.tree.rewriting import Join, conditions_of, inputs_of, is_inner, picked, unread
 from secateur.planner.tree.stability import unstable_call
 
 _ONE_ROW: Final = 1.0

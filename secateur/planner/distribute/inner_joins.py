@@ -21,8 +21,7 @@ from secateur.planner.distribute.placed import (
     PlaceRelation,
     moved,
 )
-from secateur.planner.distribute.pushdown import conditions_apart
-from secateur.planner.distribute.regions import Region, equal_columns
+from secateur.planner.distribute.regions import Region, conditions_apart, equal_columns
 from secateur.planner.distribute.semi_joins import reduced, semi_join
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel

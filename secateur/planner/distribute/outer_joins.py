@@ -19,12 +19,10 @@ from secateur.planner.distribute.placed import (
     PlaceRelation,
     moved,
 )
-from secateur.planner.distribute.pushdown import common_conditions
-from secateur.planner.distribute.regions import equal_columns
+from secateur.planner.distribute.regions import common_conditions, equal_columns
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
-from secateur.planner.tree.joins import Join, conditions_of
-from secateur.planner.tree.rewriting import column_of, inputs_of, unread
+from secateur.planner.tree.rewriting import Join, column_of, conditions_of, inputs_of, unread
 
 _KEEP_LEFT: Final = frozenset({"LEFT", "SEMI", "ANTI", "MARK", "SINGLE", "FULL", "OUTER"})
 _KEEP_RIGHT: Final = frozenset({"RIGHT", "FULL", "OUTER"})

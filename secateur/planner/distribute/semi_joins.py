@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
-from secateur.planner.tree.joins import is_inner
+from secateur.planner.tree.rewriting import is_inner
 
 Reduce: TypeAlias = Callable[[rel.LogicalScan, Sequence[int]], rel.AnyRelation]
 """What takes the place of a scan, some of whose columns say which of its rows are needed."""

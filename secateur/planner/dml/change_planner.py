@@ -16,13 +16,11 @@ from msgspec.structs import replace
 
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import Error
-from secateur.planner.dml.change import check_columns, check_reading, is_local
 from secateur.planner.dml.insert import Insert, InsertValues, ValuesRows
-from secateur.planner.dml.insert_row_changes import insert_row_changes, key_query
+from secateur.planner.dml.insert_row_changes import find_row_upsert, insert_row_changes, key_query
 from secateur.planner.dml.merge import Merge
 from secateur.planner.dml.row_changes import RowChangesQuery
-from secateur.planner.dml.row_upserts import find_row_upsert
-from secateur.planner.dml.searched_change import SearchedChange
+from secateur.planner.dml.searched_change import SearchedChange, check_columns, check_reading, is_local
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import syntax_error

@@ -14,9 +14,9 @@ from typing import Final, TypeVar
 
 from secateur.errors import Error
 from secateur.partitioning.tables.identifier import folded
-from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located
+from secateur.planner.text.token_cursor import TextSpan
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
 from secateur.protocol.clocks import CLOCKS
 

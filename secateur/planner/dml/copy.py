@@ -21,11 +21,10 @@ from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.expressions import read_expression
 from secateur.planner.dml.target import read_table
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
-from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.token_cursor import TokenCursor, read_expression
 from secateur.planner.text.tokens import Token, TokenKind
 from secateur.protocol.copy_file import CopyFile, CopyFormat, OptionValue
 from secateur.protocol.statements import CopyFrom

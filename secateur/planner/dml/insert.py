@@ -31,14 +31,12 @@ from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.default_value import FUNCTIONS
 from secateur.planner.binding.evaluation import calls_only_bounded
-from secateur.planner.dml.assignments import read_column
+from secateur.planner.dml.assignments import Conflict, DoUpdate, check_conflicts, read_column, read_conflict
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.conflict import Conflict, DoUpdate, check_conflicts, read_conflict
-from secateur.planner.dml.expressions import TextSpan, is_default, read_expression
-from secateur.planner.dml.returning import read_returning
+from secateur.planner.dml.row_changes import read_returning
 from secateur.planner.dml.target import ChangeTarget, read_insert_target
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.token_cursor import TokenCursor
+from secateur.planner.text.token_cursor import TextSpan, TokenCursor, is_default, read_expression
 from secateur.planner.text.tokens import TokenKind
 from secateur.protocol.statements import (
     BatchInsert,
@@ -136,7 +134,7 @@ class Insert:
         ctes: The WITH clause before the statement.
         source: The rows, or the query for them.
         conflict: The treatment of keys that exist already.
-        returning: As :func:`~secateur.planner.dml.returning.read_returning`.
+        returning: As :func:`~secateur.planner.dml.row_changes.read_returning`.
     """
 
     sql: str

@@ -27,8 +27,6 @@ from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.assignments import read_assignments, read_column
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.expressions import TextSpan, is_default, read_expression, read_parenthesized
-from secateur.planner.dml.returning import read_returning
 from secateur.planner.dml.row_changes import (
     RowChangesQuery,
     Value,
@@ -37,13 +35,21 @@ from secateur.planner.dml.row_changes import (
     column_of,
     default_words,
     places_of,
+    read_returning,
     row_changes_items,
     target_text,
 )
 from secateur.planner.dml.target import ChangeTarget, read_target
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
-from secateur.planner.text.token_cursor import TokenCursor, is_name
+from secateur.planner.text.token_cursor import (
+    TextSpan,
+    TokenCursor,
+    is_default,
+    is_name,
+    read_expression,
+    read_parenthesized,
+)
 from secateur.protocol.changes import DuplicateMatchPolicy
 
 _SOURCE = '"source rows"'
@@ -97,7 +103,7 @@ class Merge:
         alias: The source's name in the statement.
         on: When rows match: a condition, or columns that both have.
         clauses: In the order of the text.
-        returning: As :func:`~secateur.planner.dml.returning.read_returning`.
+        returning: As :func:`~secateur.planner.dml.row_changes.read_returning`.
     """
 
     sql: str

@@ -16,9 +16,9 @@ from secateur.errors import DataError
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import TEXTUAL, TypeKind
-from secateur.planner.dml.expressions import TextSpan
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
+from secateur.planner.text.token_cursor import TextSpan
 from secateur.protocol.statements import TextualParameters
 
 _LITERAL: Final = re.compile(r"'(?:[^']|'')*'", re.DOTALL)

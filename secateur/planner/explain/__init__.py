@@ -5,7 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "steps": ["ExplainedStep", "combined_execution_mode", "needs_values"],
+    "scan_facts": ["ExplainedStep", "combined_execution_mode", "needs_values"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

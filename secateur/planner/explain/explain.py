@@ -20,16 +20,30 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.planner.explain.external_scans import is_pruned
 from secateur.planner.explain.lines import dag_text, head_text, listed, stages_text
-from secateur.planner.explain.parameter_names import with_parameter_names
-from secateur.planner.explain.scan_facts import ScanExplanation, execution_mode, scan_facts, scan_json
-from secateur.planner.explain.scatter import scatters, scatters_text
-from secateur.planner.explain.serving import said, serving, serving_change, serving_text, serving_upsert
-from secateur.planner.explain.steps import ExplainedStep, combined_execution_mode
+from secateur.planner.explain.scan_facts import (
+    ExplainedStep,
+    ScanExplanation,
+    combined_execution_mode,
+    execution_mode,
+    scan_facts,
+    scan_json,
+    with_parameter_names,
+)
+from secateur.planner.explain.serving import (
+    said,
+    scatters,
+    scatters_text,
+    serving,
+    serving_change,
+    serving_text,
+    serving_upsert,
+)
 from secateur.planner.explain.writes import copy_holders, insert_pruning, publication, write_dag
-from secateur.planner.statement import CreateTable, ExplainStatement, PlannedSelect, PlannedStep
+from secateur.planner.statement import CreateTable, ExplainFormat, ExplainStatement, PlannedSelect, PlannedStep
 from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.hoisted_lists import fold_lists
+from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, CreateTableAs, EvaluatedInsert, Statement
 from secateur.protocol.steps import SubqueryUse
 
@@ -302,3 +316,37 @@ def _strategy_text(plan: SelectPlan) -> list[str]:
             return [f"when distributed: gather ({plan.gather_reason})"]
         case _:
             assert_never(plan.strategy)
+
+
+def read_explain(cursor: TokenCursor) -> tuple[ExplainFormat, bool]:
+    """Read up to the statement to explain; returns the form of the answer, and whether the statement is to be run.
+
+    The head is ``EXPLAIN [ANALYZE] [(option, ...)]``; an option is ``FORMAT JSON``, ``FORMAT TEXT`` or ``ANALYZE``.
+
+    Raises:
+        SqlSyntaxError: Another option, or no statement.
+    """
+    cursor.expect("EXPLAIN")
+    form, analyze = ExplainFormat.TEXT, cursor.accept("ANALYZE")
+    if cursor.at("(", "FORMAT") or cursor.at("(", "ANALYZE"):
+        cursor.expect("(")
+        while True:
+            if cursor.accept("ANALYZE"):
+                analyze = True
+            else:
+                cursor.expect("FORMAT")
+                form = _format(cursor)
+            if not cursor.accept(","):
+                break
+        cursor.expect(")")
+    if cursor.at_end or cursor.at("EXPLAIN"):
+        raise cursor.expected("a statement to explain")
+    return form, analyze
+
+
+def _format(cursor: TokenCursor) -> ExplainFormat:
+    if cursor.accept("JSON"):
+        return ExplainFormat.JSON
+    if cursor.accept("TEXT"):
+        return ExplainFormat.TEXT
+    raise cursor.expected("JSON or TEXT")

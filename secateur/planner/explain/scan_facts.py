@@ -1,7 +1,11 @@
-"""The explanation of one scan: its partitions and keys for given parameters, and why not fewer."""
+"""The explanation of one scan: its partitions and keys for given parameters, and why not fewer.
+
+A query in steps has one of each step (:class:`ExplainedStep`) beside that of the rest.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -11,17 +15,19 @@ from typing import Any, Final, assert_never
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
+from secateur.partitioning.pruning.nodes import Node, boxes_of
+from secateur.partitioning.pruning.operand import parameters_of
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.pruning.tree_text import domain_text, node_text
 from secateur.partitioning.topology.topology import Topology
 from secateur.planner.explain.external_scans import external_json, external_reason, readers_of
-from secateur.planner.explain.nothing_pruned import why_nothing_pruned
-from secateur.planner.explain.parameter_names import with_parameter_names
-from secateur.planner.explain.steps import needs_values
-from secateur.planner.mode import ends_on_one_partition
-from secateur.planner.prune.scan_bounds import ScanBounds
+from secateur.planner.prune.bounds import ScanBounds
+from secateur.planner.prune.reasons import why_nothing_pruned
+from secateur.planner.stages import ends_on_one_partition
+from secateur.protocol.steps import SubqueryUse
 
 _KEYS_SHOWN_MAX: Final = 100
+_PARAMETER: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$([0-9]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,3 +222,96 @@ def _json_value(value: Any) -> Any:
     if isinstance(value, Domain):
         return None
     return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def with_parameter_names(text: str, names: Sequence[str]) -> str:
+    """Write ``$name`` for ``$1`` in a text, but not inside of strings and quoted names.
+
+    Args:
+        text: A partition tree, a predicate or a query, with parameters counted from 1.
+        names: The names of the statement's parameters in order; empty if they have none. Parameters after those are
+            values of subqueries, and keep their numbers.
+    """
+
+    def named(match: re.Match[str]) -> str:
+        number = match[1]
+        return f"${names[int(number) - 1]}" if number and 1 <= int(number) <= len(names) else match[0]
+
+    return _PARAMETER.sub(named, text) if names else text
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedStep:
+    """A step with its explanation.
+
+    Attributes:
+        parameters: The indexes of the parameters that its values become.
+        use: The use that the rest of the query makes of it.
+        sql: The text of the user, or of the planner, with parameters numbered.
+        text: The explanation for people.
+        pruning: The part of that for programs.
+        values_max: With more values than this the statement runs undivided.
+        estimate: The estimated number of values; None where there is no estimate.
+    """
+
+    parameters: tuple[int, ...]
+    use: SubqueryUse
+    sql: str
+    text: str
+    pruning: dict[str, Any]
+    values_max: int
+    estimate: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        reckoned = (
+            {}
+            if self.estimate is None
+            else {"parameters": list(self.parameters), "estimate": self.estimate, "values_max": self.values_max}
+        )
+        return {
+            "parameter": self.parameters[0],
+            "values": self.use.value,
+            "sql": self.sql,
+            **reckoned,
+            "pruning": self.pruning,
+        }
+
+    def lines(self) -> list[str]:
+        names = ", ".join(f"${index + 1}{'' if self.use is SubqueryUse.VALUE else '[]'}" for index in self.parameters)
+        reckoned = (
+            []
+            if self.estimate is None
+            else [
+                (
+                    f"  join keys: about {self.estimate:,} expected; with more than {self.values_max:,}, "
+                    "the statement runs without them"
+                )
+            ]
+        )
+        explained = self.text.partition("\ndag:")[0].splitlines()
+        lines = [f"  {line}" for line in explained if not line.startswith("pruning:")]
+        return [f"runs first, for {names}: {' '.join(self.sql.split())}", *reckoned, *lines]
+
+
+def needs_values(node: Node, parameter_count: int) -> bool:
+    """Whether a partition tree depends on values of subqueries: the parameters after those of the user."""
+    for box in boxes_of(node):
+        for _, constraint in box.constraints:
+            for test in constraint.tests:
+                if any(index >= parameter_count for operand in test.operands for index in parameters_of(operand)):
+                    return True
+    return False
+
+
+def combined_execution_mode(
+    execution: str, members: Sequence[str], steps: Sequence[ExplainedStep], member_ids: Sequence[str]
+) -> tuple[str, list[str]]:
+    """The execution mode and the members of a query with its steps: local when one member does all of it."""
+    if not steps:
+        return execution, list(members)
+    needed = {*members, *(member for step in steps for member in step.pruning["required_members"])}
+    listed = [member for member in member_ids if member in needed]
+    executions = {execution, *(step.pruning["execution"] for step in steps)}
+    if executions == {"none"}:
+        return "none", listed
+    return ("distributed" if "distributed" in executions or len(listed) > 1 else "local"), listed

@@ -1,17 +1,22 @@
 """EXPLAIN of serving: whether a member answers a short statement by a program made once, and why not.
 
 Such a statement takes some microseconds at its member; any other is read from Arrow tables by a kernel, or is a job.
+The owners of some distributed ones may be asked without a job (:func:`scatters`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from secateur.engine.sql.client_merge import row_merge_of
 from secateur.engine.sql.keyed_change import KeyedChange
+from secateur.engine.sql.scatter import is_scattered
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.tables.table import TableDef
+from secateur.planner.explain.scan_facts import ScanExplanation
 from secateur.planner.statement import PlannedSelect
 from secateur.protocol.statements import ChangeKind, ChangeStatement, CoordinatedChange
 from secateur.wire import SHORT_ROWS_MAX
@@ -67,3 +72,21 @@ def serving_text(pruning: dict[str, Any]) -> str:
 def said(reason: str | None) -> dict[str, Any]:
     """The members of the document, with the reason why a statement is not served; None for one that is."""
     return {"serving": reason is None, "serving_reason": reason}
+
+
+def scatters(plan: SelectPlan, facts: Sequence[ScanExplanation], *, enabled: bool) -> bool | None:
+    """Whether a distributed statement is scattered while its owners have few rows; None if the parameters decide."""
+    if not (enabled and plan.scatter_partitions_max):
+        return False
+    if not all(fact.known for fact in facts):
+        return None
+    return is_scattered(plan, [fact.possible for fact in facts])
+
+
+def scatters_text(plan: SelectPlan, scattered: bool | None, *, in_steps: bool) -> list[str]:
+    """The line that says so; none for a statement that always runs as a job."""
+    if scattered is False:
+        return []
+    who = "one" if in_steps or row_merge_of(plan) is None else "the client"
+    known = "" if scattered else f" where at most {plan.scatter_partitions_max} partitions are left"
+    return [f"scatter: each owner is asked once{known}, and {who} combines their rows; no job, unless they are many"]

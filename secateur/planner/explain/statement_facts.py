@@ -12,7 +12,7 @@ from typing import Final
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import Error
 from secateur.partitioning.pruning.nodes import All, Everywhere
-from secateur.planner.explain.parameter_names import with_parameter_names
+from secateur.planner.explain.scan_facts import with_parameter_names
 from secateur.planner.text.tokens import TokenKind, tokenize
 
 _FINGERPRINT_BYTES: Final = 8

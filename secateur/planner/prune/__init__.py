@@ -1,4 +1,4 @@
-"""From the conditions on one scan to its partitions and keys: pruning, over DuckDB's bound plan.
+"""The scans of a query: from the conditions on each to its partitions and keys, over DuckDB's bound plan.
 
 Source: the filter analysis of "SQL Optimization for Partition Pruning" (Hazelcast), the value sets of Kudu's column
 predicates.
@@ -9,12 +9,11 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "bounds": ["BOXES_MAX", "Boxes", "NOWHERE", "UNBOUNDED", "intersect", "multiply", "unite"],
-    "column_equalities": ["ColumnEqualities"],
+    "bounds": ["BOXES_MAX", "Boxes", "NOWHERE", "ScanBounds", "UNBOUNDED", "intersect", "multiply", "unite"],
     "predicate": ["PredicateReader"],
-    "scan": ["bound_scan"],
-    "scan_bounds": ["ScanBounds"],
     "truth": ["Truth"],
+    "carried_values": ["ColumnEqualities"],
+    "scan_reading": ["ScanReading", "bound_scan", "read_query"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -9,11 +9,18 @@ holds all rows that pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from secateur.engine.sql.key_search import KeySearch
+from secateur.partitioning.pruning.comparison import OPERATORS, Comparison
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint
 from secateur.partitioning.pruning.domain import Domain, within
+from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.rewriting import cast_of, cast_to
+from secateur.planner.tree.types import StructInfo
 
 Boxes: TypeAlias = tuple[Box, ...]
 
@@ -27,6 +34,8 @@ PRODUCTS_MAX: Final = 16 * BOXES_MAX
 """After so many pairs of boxes an AND is multiplied out no further."""
 UNION_MAX: Final = 16_384
 """The maximum number of alternatives of an OR; one with more sets no bounds."""
+FieldBoxes: TypeAlias = Callable[[int, Comparison], Boxes]
+"""Maps the index of a field and a comparison to boxes outside of which the field does not pass it."""
 
 
 def multiply(conjuncts: Sequence[Boxes]) -> tuple[Boxes, ...]:
@@ -107,3 +116,70 @@ def _merge(rest: Box, column: str, group: Sequence[Box]) -> list[Box]:
         return [Box.of(dict(rest.constraints), rest.equal)]
     merged = Choice(domain, tuple(dict.fromkeys(test for choice in choices for test in choice.tests)))
     return [*several, Box.of({**dict(rest.constraints), column: Constraint((merged,))}, rest.equal)]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanBounds:
+    """The key bounds of one scan.
+
+    Attributes:
+        factors: A conjunction of unions of boxes over the partitioning columns; usually one union.
+        tree: The partitions that follow.
+        keys: The search in the sorted partitions that follows.
+        reason: The prune reason, or None.
+        residual: Which of the conjuncts of the scan the user wrote about it and the search does not answer completely:
+            they are tested on the rows that it finds.
+    """
+
+    factors: tuple[Boxes, ...]
+    tree: PartitionTree
+    keys: KeySearch
+    reason: str | None
+    residual: tuple[int, ...] = ()
+
+
+def fields_of(node: ex.AnyExpression) -> list[ex.AnyExpression] | None:
+    """The fields of a row value, each in the type in which it is compared; None when a node is none."""
+    found = cast_of(node)
+    row = node if found is None else found[0]
+    if not isinstance(row, ex.Call) or row.name != "row" or (found is not None and found[1]):
+        return None
+    info = node.return_type.type_info
+    if not isinstance(info, StructInfo) or len(info.child_types) != len(row.children):
+        return None
+    return [
+        child if child.return_type == field.second else cast_to(child, field.second)
+        for child, field in zip(row.children, info.child_types, strict=True)
+    ]
+
+
+def row_boxes(comparison: Comparison, width: int, field: FieldBoxes) -> Boxes:
+    """The boxes of rows that pass a comparison with one row.
+
+    Rows compare field by field: ``(a, b) >= (x, y)`` is ``a > x OR (a = x AND b >= y)``. In the dialect a comparison of
+    rows is never NULL: inside a row NULL equals NULL and is greater than every value.
+
+    Source: Apache Kudu, "Scan Optimization & Partition Pruning", lexicographic bounds.
+
+    Args:
+        comparison: IN for equality, NOT_IN for inequality, or one that orders.
+        width: How many fields a row has.
+        field: The boxes of one field.
+    """
+    match comparison:
+        case Comparison.IN:
+            return _equal(width, field)
+        case Comparison.NOT_IN:
+            return unite(field(index, Comparison.NOT_IN) for index in range(width))
+        case _:
+            alternatives, strict = [], OPERATORS[comparison].strict
+            assert strict is not None
+            for index in range(width):
+                decisive = comparison if index == width - 1 else strict
+                alternatives.append(intersect(_equal(index, field), field(index, decisive)))
+            return unite(alternatives)
+
+
+def _equal(width: int, field: FieldBoxes) -> Boxes:
+    """The first ``width`` fields are equal."""
+    return intersect(*(field(index, Comparison.IN) for index in range(width)))

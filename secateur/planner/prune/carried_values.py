@@ -1,22 +1,24 @@
-"""Values that a conjunction gives to columns, carried into expressions: ``g = 3 AND a = g + 1`` is ``a = 3 + 1``.
-
-A column has the value of the other side only if the comparison converts neither of them, or both are integers. So
-constants count, and parameters where the values of all types compare with the column exactly, or those that are known
-to be integers do.
-"""
+"""What the parts of a conjunction tell each other about columns: values, equal columns, and the lengths of texts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from secateur.partitioning.pruning.operand import Constant, Evaluated, Parameter
+from secateur.partitioning.pruning.comparison import OPERATORS, Comparison
+from secateur.partitioning.pruning.comparison_bound import representable
+from secateur.partitioning.pruning.condition import Box, Choice, Constraint, equal_classes
+from secateur.partitioning.pruning.domain import EVERYTHING, Domain
+from secateur.partitioning.pruning.operand import Constant, Evaluated, Operand, Parameter
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.planner.prune.column_types import is_exact, sql_type
+from secateur.planner.prune.bounds import Boxes, unite
 from secateur.planner.prune.operands import operand_of
 from secateur.planner.prune.scan_columns import ScanColumns
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.comparisons import COMPARISONS, LENGTHS, are_texts
 from secateur.planner.tree.rewriting import cast_of, cast_to, rebased, within
+from secateur.planner.tree.types import is_exact, sql_type
 
 _IDENTICAL_WHERE_EQUAL: Final = frozenset({TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.BOOLEAN})
 _EXACT_FOR_ALL: Final = frozenset(
@@ -32,6 +34,10 @@ def values_given(
     conjuncts: Sequence[ex.AnyExpression], columns: ScanColumns, integers: frozenset[int] = frozenset()
 ) -> dict[str, ex.AnyExpression]:
     """The value of each column that a conjunction equates with a constant or a parameter, in the column's type.
+
+    They are carried into expressions: ``g = 3 AND a = g + 1`` is ``a = 3 + 1``. A column has the value of the other
+    side only if the comparison converts neither of them, or both are integers. So constants count, and parameters where
+    the values of all types compare with the column exactly, or those that are known to be integers do.
 
     Args:
         conjuncts: Its parts.
@@ -94,5 +100,114 @@ def _value(
             return value
         case Evaluated() if compared.return_type == value.return_type and cast_of(compared) is not None:
             return value  # the text says its type
+        case _:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnEqualities:
+    """Classes of equal columns, each with the column's type.
+
+    ``a = b AND b = 5`` implies ``a = 5`` as well: every bound on one column of a class holds for all of them. Only
+    columns that compare without a conversion are in one class: those of one type, and integers of any width.
+    Comparisons with parameters pass only between columns of one type, since a parameter is compared in the type of its
+    column.
+    """
+
+    classes: tuple[tuple[tuple[str, SqlType], ...], ...] = ()
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[str, str]], types: Mapping[str, SqlType]) -> ColumnEqualities:
+        """Make classes of some pairs of equal columns; pairs that compare with a conversion are left out."""
+        classes = equal_classes(pair for pair in pairs if _comparable(types[pair[0]], types[pair[1]]))
+        return cls(tuple(tuple((name, types[name]) for name in members) for members in classes))
+
+    def linked_with(self, columns: Iterable[str]) -> frozenset[str]:
+        """All columns of the classes that have one of these."""
+        wanted = set(columns)
+        return frozenset(
+            name for members in self.classes if any(name in wanted for name, _ in members) for name, _ in members
+        )
+
+    def applied(self, boxes: Boxes) -> Boxes:
+        """Return the boxes with each column's bounds also applied to its equal columns."""
+        return unite((_spread(box, self.classes),) for box in boxes) if self.classes else boxes
+
+
+def _comparable(left: SqlType, right: SqlType) -> bool:
+    return left == right or (left.is_integer and right.is_integer)
+
+
+def _spread(box: Box, classes: Sequence[Sequence[tuple[str, SqlType]]]) -> Box:
+    constraints = dict(box.constraints)
+    for members in classes:
+        said = [(choice, type_) for name, type_ in members for choice in box[name].choices]
+        domain = EVERYTHING
+        for choice, _ in said:
+            if not choice.tests:
+                domain = domain.intersect(choice.domain)
+        held = Domain(
+            frozenset(value for value in domain.points if all(representable(value, type_) for _, type_ in members)),
+            domain.spans,
+        )
+        for name, type_ in members:
+            tested = [choice for choice, own_type in said if choice.tests and own_type == type_]
+            found = Constraint(tuple(tested)) if domain.is_everything else Constraint((Choice(held), *tested))
+            constraints[name] = box[name].intersect(found)
+    return Box.of(constraints, (*box.equal, *([name for name, _ in members] for members in classes)))
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBound:
+    """The largest number of characters of a text: ``length_max``, added to a number known late, if there is one.
+
+    ``length(k) < 9`` beside a pattern leaves fewer texts that match it.
+
+    Attributes:
+        length_max: The constant.
+        relative_to: An operand that depends on parameters.
+    """
+
+    length_max: int
+    relative_to: Operand | None = None
+
+
+def longest_texts(conjuncts: Iterable[ex.AnyExpression], columns: ScanColumns) -> dict[str, LengthBound]:
+    """The columns whose number of characters a conjunction bounds, and the bounds; the least of constants if there are.
+
+    Args:
+        conjuncts: Its parts.
+        columns: The columns.
+    """
+    found: dict[str, LengthBound] = {}
+    for conjunct in conjuncts:
+        if not isinstance(conjunct, ex.Call) or conjunct.type not in COMPARISONS:
+            continue
+        comparison = COMPARISONS[conjunct.type]
+        left, right = conjunct.children
+        for length, bound, asked in (
+            (left, right, comparison),
+            (right, left, OPERATORS[comparison].mirrored or comparison),
+        ):
+            column = _measured(length, columns)
+            if column is None or asked not in (Comparison.LESS, Comparison.LESS_EQUAL, Comparison.IN):
+                continue
+            offset = -1 if asked is Comparison.LESS else 0
+            known = found.get(column)
+            match operand_of(bound):
+                case Constant(value) if type(value) is int:
+                    if known is None or known.relative_to is not None or value + offset < known.length_max:
+                        found[column] = LengthBound(value + offset)
+                case (Parameter() | Evaluated()) as operand if known is None:
+                    found[column] = LengthBound(offset, operand)
+                case _:
+                    pass
+    return found
+
+
+def _measured(node: ex.AnyExpression, columns: ScanColumns) -> str | None:
+    match node:
+        case ex.Call(children=(text,)) if node.name in LENGTHS and are_texts(node):
+            return columns.name_of(text)
         case _:
             return None

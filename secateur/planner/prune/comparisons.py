@@ -19,20 +19,16 @@ from secateur.partitioning.pruning.operand import Constant, Operand, ParameterLi
 from secateur.partitioning.pruning.text_sets import PATTERN_TEXTS_MAX
 from secateur.partitioning.pruning.tree_text import value_text
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.planner.prune.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
-from secateur.planner.prune.carried_values import carried_into
-from secateur.planner.prune.evaluable import calls_only_bounded
+from secateur.planner.prune.bounds import NOWHERE, UNBOUNDED, Boxes, fields_of, intersect, row_boxes, unite
+from secateur.planner.prune.carried_values import LengthBound, carried_into
 from secateur.planner.prune.key_expression import KeyExpression, key_expression
-from secateur.planner.prune.lists import elements_of, list_parameter
-from secateur.planner.prune.operands import is_free_of_rows, operand_of
-from secateur.planner.prune.overloads import COMPARISONS, are_texts
-from secateur.planner.prune.overloads import PATTERNS as TESTS
-from secateur.planner.prune.row_values import fields_of, row_boxes
+from secateur.planner.prune.operands import calls_only_bounded, elements_of, is_free_of_rows, list_parameter, operand_of
+from secateur.planner.prune.reasons import why_unused
 from secateur.planner.prune.scan_columns import ScanColumns
-from secateur.planner.prune.text_lengths import LengthBound
 from secateur.planner.prune.truth import Truth
-from secateur.planner.prune.unused import why_unused
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.comparisons import COMPARISONS, are_texts
+from secateur.planner.tree.comparisons import PATTERNS as TESTS
 from secateur.planner.tree.rewriting import cast_of
 
 _CALENDAR: Final = frozenset({TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ})

@@ -15,13 +15,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from secateur.partitioning.pruning.operand import Constant, Parameter
-from secateur.planner.prune.column_types import is_exact, sql_type
+from secateur.planner.prune.bounds import fields_of
 from secateur.planner.prune.operands import is_free_of_rows, operand_of
-from secateur.planner.prune.overloads import COMPARISONS, PATTERNS
-from secateur.planner.prune.row_values import fields_of
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.comparisons import COMPARISONS, PATTERNS
 from secateur.planner.tree.rewriting import cast_of, cast_to, parts
-from secateur.planner.tree.types import LogicalType
+from secateur.planner.tree.types import LogicalType, is_exact, sql_type
 
 BRANCHES_MAX: Final = 256
 """The maximum number of branches that are read in the predicates of a scan."""

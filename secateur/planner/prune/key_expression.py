@@ -18,10 +18,10 @@ from secateur.partitioning.pruning.comparison_target import (
 from secateur.partitioning.pruning.operand import Constant
 from secateur.partitioning.types.calendar import DAYS_OR_LONGER, UNITS
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.planner.prune.column_types import is_exact, sql_type
 from secateur.planner.prune.operands import operand_of
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.rewriting import cast_of
+from secateur.planner.tree.types import is_exact, sql_type
 
 KeyColumns: TypeAlias = Callable[[ex.InputColumn], tuple[str, SqlType] | None]
 """Finds the key column that an input column is, and its type."""

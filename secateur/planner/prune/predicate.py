@@ -16,18 +16,15 @@ from secateur.partitioning.pruning.condition import Box
 from secateur.partitioning.pruning.operand import Constant
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.prune.bounds import NOWHERE, UNBOUNDED, Boxes, intersect, unite
-from secateur.planner.prune.carried_values import values_given
-from secateur.planner.prune.column_equalities import ColumnEqualities
+from secateur.planner.prune.carried_values import ColumnEqualities, longest_texts, values_given
 from secateur.planner.prune.comparisons import ComparisonReader
 from secateur.planner.prune.conditional import BRANCHES_MAX, Conditional, conditional_in
 from secateur.planner.prune.operands import is_free_of_rows, operand_of
-from secateur.planner.prune.overloads import COMPARISONS, CONTAINS, PATTERNS, is_closed
 from secateur.planner.prune.scan_columns import ScanColumns
-from secateur.planner.prune.text_lengths import longest_texts
 from secateur.planner.prune.truth import Truth
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.comparisons import compared
+from secateur.planner.tree.comparisons import COMPARISONS, CONTAINS, PATTERNS, compared, is_closed
 from secateur.planner.tree.rewriting import within
 
 

@@ -9,11 +9,10 @@ from typing import Final
 from secateur.partitioning.pruning.expression import UNKNOWN, ParameterFunction, cast
 from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Parameter, Quick
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.planner.prune.column_types import is_exact, sql_type
-from secateur.planner.prune.overloads import nullif_of
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.comparisons import nullif_of
 from secateur.planner.tree.rewriting import cast_of
-from secateur.planner.tree.types import DecimalInfo
+from secateur.planner.tree.types import DecimalInfo, is_exact, sql_type
 
 _TEXT: Final = "VARCHAR"
 _SIGNATURES: Final = {

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType
-from secateur.planner.prune.column_types import sql_type
 from secateur.planner.prune.shown import shown
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.rewriting import within
+from secateur.planner.tree.types import sql_type
 
 
 @dataclass(frozen=True, slots=True)

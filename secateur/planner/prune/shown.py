@@ -9,15 +9,13 @@ from typing import Final
 
 from secateur.partitioning.pruning.operand import Constant
 from secateur.partitioning.pruning.tree_text import value_text
-from secateur.planner.prune.column_types import is_exact, sql_type
-from secateur.planner.prune.overloads import CONTAINS, nullif_of
+from secateur.planner.prune.bounds import fields_of
 from secateur.planner.prune.quick import quick_of, raw_parameter
-from secateur.planner.prune.row_values import fields_of
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.expression_sql import COMPARISONS
+from secateur.planner.tree.comparisons import CONTAINS, nullif_of
+from secateur.planner.tree.expression_sql import COMPARISONS, Unprintable, value_sql
 from secateur.planner.tree.rewriting import cast_of, inputs_of
-from secateur.planner.tree.types import ListInfo, LogicalType
-from secateur.planner.tree.values import Unprintable, value_sql
+from secateur.planner.tree.types import ListInfo, LogicalType, is_exact, sql_type
 
 UNNAMED: Final = "..."
 """What stands for a column that has no name here."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "selectivity": ["partition_selectivity"],
     "subqueries": ["Subquery", "find_subqueries"],
 }
 

@@ -34,20 +34,24 @@ from msgspec import structs
 from secateur.errors import DatabaseError
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
-from secateur.planner.bind.bound_plan import Unreadable
+from secateur.planner.binding.bound_plan import Unreadable
+from secateur.planner.binding.catalog_view import PlanSettings
 from secateur.planner.binding.query import Query
+from secateur.planner.constrain.descent import ScanConditions
 from secateur.planner.constrain.lists import searched_parameter
 from secateur.planner.constrain.numbering import ScanColumn
-from secateur.planner.constrain.scans import ScanConditions
 from secateur.planner.cost_model import CostModel
-from secateur.planner.plan_settings import PlanSettings
-from secateur.planner.prune.scan_bounds import ScanBounds
-from secateur.planner.scans.row_estimates import selectivity_of
-from secateur.planner.scans.scan_reading import QueryReading, ScanReading, bounds_of, conditions_with_lists
-from secateur.planner.scans.scan_rows import ScanRows, selected_rows
+from secateur.planner.prune.bounds import ScanBounds
+from secateur.planner.prune.scan_reading import (
+    QueryReading,
+    ScanReading,
+    ScanRows,
+    bounds_of,
+    conditions_with_lists,
+    selected_rows,
+)
+from secateur.planner.row_estimates import has_list, is_few, key_selectivity, partition_selectivity, selectivity_of
 from secateur.planner.statement import PlannedSelect, PlannedStep, PlannedSteps
-from secateur.planner.steps.few_keys import has_list, is_few
-from secateur.planner.steps.selectivity import key_selectivity, partition_selectivity
 from secateur.planner.steps.subqueries import VALUES_MAX
 from secateur.protocol.steps import SubqueryUse
 

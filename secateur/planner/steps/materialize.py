@@ -8,7 +8,7 @@ selected when the values are known. A scalar subquery becomes a plain parameter,
 **Why the answer is the same.** The outer query is the user's own text with the subquery's values in place of the
 subquery. NULLs are among them, and only the set of its values matters behind IN. A subquery qualifies if it binds
 without the statement around it (so it reads nothing of it), is repeatable, gives no collation to its values, and stands
-where DuckDB's parser sees it too (:mod:`secateur.planner.steps.substitution`). The two reads are two moments:
+where DuckDB's parser sees it too (:mod:`secateur.planner.steps.subqueries`). The two reads are two moments:
 the subquery may be answered from before a write and the rest from after it, as if the user had sent two statements.
 
 **When.** Only if the list or value is used in the partition tree of a scan that other conjuncts do not already bound to
@@ -33,16 +33,13 @@ from secateur.partitioning.pruning.operand import Evaluated, Operand, ParameterL
 from secateur.partitioning.types.column_type import UNIT_TIMESTAMPS, SqlType, parse_type
 from secateur.planner.binding.functions import aggregate_names
 from secateur.planner.cost_model import CostModel
+from secateur.planner.row_estimates import is_few
 from secateur.planner.select import BoundSelect
 from secateur.planner.statement import PlannedSelect, PlannedStep, PlannedSteps
-from secateur.planner.steps.enclosing_ctes import EnclosingCTEs
-from secateur.planner.steps.few_keys import is_few
-from secateur.planner.steps.subqueries import VALUES_MAX, Subquery, find_subqueries
-from secateur.planner.steps.substitution import is_substituted
-from secateur.planner.text.compared_syntax import compared_trees
+from secateur.planner.steps.subqueries import VALUES_MAX, EnclosingCTEs, Subquery, find_subqueries, is_substituted
 from secateur.planner.text.parameters import Parameters, read_parameters
-from secateur.planner.text.splicing import spliced
-from secateur.planner.text.syntax import Syntax, SyntaxNode, nodes_of, parse_query
+from secateur.planner.text.positions import spliced
+from secateur.planner.text.syntax import Syntax, SyntaxNode, compared_trees, nodes_of, parse_query
 from secateur.planner.text.tokens import Token, tokenize
 from secateur.protocol.steps import SubqueryUse
 

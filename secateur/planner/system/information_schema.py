@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from secateur.planner.views.view import ViewDef
+from secateur.planner.views import ViewDef
 
 SCHEMA: Final = "information_schema"
 

@@ -26,7 +26,7 @@ from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import Token
-from secateur.planner.views.view import ViewDef
+from secateur.planner.views import ViewDef
 
 _QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES", "(")
 _DESCRIBED: Final = ("column_name", "column_type", "null", "key", "default", "extra")

@@ -5,16 +5,13 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "deep_json": ["read_json"],
-    "syntax": ["parse_query"],
+    "syntax": ["compared_trees", "parse_query", "read_json"],
     "tokens": ["tokenize"],
     "hoisted_lists": ["hoist_lists"],
-    "literal_rows": ["take_literal_rows"],
     "named_types": ["named_types_in"],
-    "parameters": ["NO_PARAMETERS", "ParameterStyle", "Parameters", "read_parameters"],
-    "compared_syntax": ["compared_trees"],
-    "splicing": ["splice", "spliced"],
+    "parameters": ["NO_PARAMETERS", "ParameterStyle", "Parameters", "TypeUses", "read_parameters", "sample_value"],
     "token_cursor": ["TokenCursor"],
+    "positions": ["splice", "spliced"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -6,20 +6,21 @@ left out. Places in it are those of bytes.
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from json.decoder import JSONArray, JSONObject  # type: ignore[attr-defined]
+from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any, Final, TypeAlias
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import Error, NotSupportedError
 from secateur.partitioning.tables.identifier import folded
-from secateur.planner.segmented_stack import nested_too_deeply
-from secateur.planner.text.deep_json import read_json
+from secateur.planner.segmented_stack import nested_too_deeply, on_segmented_stack
 from secateur.planner.text.parameters import NO_PARAMETERS, Parameters
-from secateur.planner.text.positions import located, syntax_error
-from secateur.planner.text.splicing import Spliced, splice
+from secateur.planner.text.positions import Spliced, located, splice, syntax_error
 from secateur.planner.text.tokens import Token
 
 SyntaxNode: TypeAlias = Mapping[str, Any]
@@ -33,6 +34,7 @@ _INNER: Final = frozenset({dict, list})
 DESCRIPTIONS: Final = frozenset({"DESCRIBE", "DESC", "SUMMARIZE", "SHOW"})
 """The words by which a table is described in place of a query."""
 _BEFORE_NAMES: Final = DESCRIPTIONS | {"TABLE"}
+_PLACES: Final = frozenset({"query_location", "query_location_length"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,3 +364,57 @@ def _is_bare_star(node: object) -> bool:
             return not rest.get("columns") and not rest.get("relation_name")
         case _:
             return False
+
+
+class _SegmentedDecoder(json.JSONDecoder):
+    """Reads in Python, which can go on in another thread where the reader in C cannot."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parse_object = on_segmented_stack(JSONObject)
+        self.parse_array = on_segmented_stack(JSONArray)
+        self.scan_once = py_make_scanner(self)
+
+
+def read_json(text: str) -> Any:
+    """As :func:`json.loads`; a text that is nested too deeply for it is read in a slower way.
+
+    DuckDB's tree of a statement is nested as deeply as that.
+
+    Raises:
+        RecursionError: It is nested too deeply for that one as well.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        pass
+    return _SegmentedDecoder().decode(text)
+
+
+def compared_trees(statements: Sequence[str]) -> list[SyntaxNode | None]:
+    """The trees of some queries; None for a text that is none, or does not parse.
+
+    In this form two texts are compared: without places, and with plain memberships in lists.
+    """
+    found: list[SyntaxNode | None] = []
+    for text in default_kernel().trees(statements):
+        data = read_json(text)
+        is_one = not data["error"] and len(data["statements"]) == 1
+        found.append(_plain(data["statements"][0]["node"]) if is_one else None)
+    return found
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, dict):
+        return _plain_node(data)
+    return [_plain(value) for value in data] if isinstance(data, list) else data
+
+
+@on_segmented_stack
+def _plain_node(data: dict[str, Any]) -> dict[str, Any]:
+    node = {key: _plain(value) for key, value in data.items() if key not in _PLACES}
+    membership = list_membership(node)
+    if membership is None:
+        return node
+    named = {"alias": node["alias"]} if "alias" in node else {}
+    return {"class": "OPERATOR", "type": "COMPARE_IN_LIST", "children": list(membership), **named}

@@ -8,9 +8,8 @@ _FILES = {
     "columns": ["column_types", "columns_read"],
     "relations": ["AnyRelation"],
     "stability": ["depends_on_order", "is_repeatable"],
-    "bound_text": ["BoundText"],
     "sql": ["sql_of"],
-    "values": ["Unprintable"],
+    "expression_sql": ["BoundText", "Unprintable"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from typing import Any, get_args
+
+from msgspec.structs import fields
 
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
-from secateur.planner.tree.expressions import BOOLEAN
-from secateur.planner.tree.node_fields import node_fields
+from secateur.planner.tree.expressions import BOOLEAN, Expression
+from secateur.planner.tree.relations import LogicalRelation
 from secateur.planner.tree.types import LogicalType, Node
 
 _BIGINT = LogicalType("BIGINT")
@@ -97,3 +101,24 @@ def columns_read(relation: rel.AnyRelation) -> Iterator[tuple[str, tuple[str, ..
         if isinstance(scan, rel.LogicalScan) and scan.table is not None:
             names = scan.names
             yield scan.table, tuple(names[one.index] for one in scan.column_indexes if one.index < len(names))
+
+
+@cache
+def node_fields(kind: type[Node]) -> tuple[str, ...]:
+    """The names of the fields of a kind of node that can hold expressions or relations, in their order.
+
+    The others need not be looked at.
+    """
+    return tuple(field.name for field in fields(kind) if _may_hold(field.type, (kind,)))
+
+
+def _may_hold(annotation: Any, inside: tuple[type, ...]) -> bool:
+    if not isinstance(annotation, type) or get_args(annotation):
+        return any(_may_hold(part, inside) for part in get_args(annotation))
+    if issubclass(annotation, Expression | LogicalRelation):
+        return True
+    return (
+        issubclass(annotation, Node)
+        and annotation not in inside
+        and any(_may_hold(field.type, (*inside, annotation)) for field in fields(annotation))
+    )

@@ -1,20 +1,20 @@
-"""The text of an expression, for DuckDB to run."""
+"""The text of an expression, for DuckDB to run: what of it is the user's, and what the binder has added."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.partitioning.tables.identifier import quoted
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.bound_text import BoundText
 from secateur.planner.tree.comparisons import NAMES
-from secateur.planner.tree.types import LogicalType, StructInfo
-from secateur.planner.tree.values import Unprintable, value_sql
+from secateur.planner.tree.rewriting import parts
+from secateur.planner.tree.types import LogicalType, StructInfo, string_literal
 
 COMPARISONS: Final = {**NAMES, "COMPARE_NOTEQUAL": "<>"}
 """The sign of each comparison."""
@@ -31,6 +31,11 @@ _WINDOWS: Final = {
     "WINDOW_PERCENT_RANK": "percent_rank",
     "WINDOW_CUME_DIST": "cume_dist",
 }
+_INFINITE: Final = {"DATE": 2**31 - 1, "TIMESTAMP": 2**63 - 1, "TIMESTAMP WITH TIME ZONE": 2**63 - 1}
+"""The number by which DuckDB stores the end of time; the beginning is its negative."""
+_CAST: Final = re.compile(rb"::|(?:try_)?cast\b", re.IGNORECASE)
+_QUOTED: Final = re.compile(rb"'[^']*'|\"[^\"]*\"")
+_INNERMOST: Final = re.compile(rb"\([^()]*\)")
 
 
 def expression_sql(expression: ex.AnyExpression, items: Sequence[str], text: BoundText) -> str:
@@ -241,3 +246,131 @@ def _words() -> frozenset[str]:
         "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'", {}
     )
     return frozenset(answer.column("keyword_name").to_pylist())
+
+
+class Unprintable(Exception):  # noqa: N818 - not an error: such a query stays as the user wrote it
+    """A node has no text."""
+
+
+def value_sql(value: ex.BoundValue, type_: LogicalType | None) -> str:
+    """The text of a constant of a type, which DuckDB reads as the same value.
+
+    Raises:
+        Unprintable: It has no text.
+    """
+    if type_ is None:
+        raise Unprintable("a value without a type")
+    if value.is_null:
+        return "NULL" if type_.id == "NULL" else f"CAST(NULL AS {type_.sql})"
+    content: Any = value.value
+    match type_.id:
+        case "INTEGER":
+            return str(content) if content >= 0 else f"({content})"
+        case "BOOLEAN":
+            return "true" if content else "false"
+        case "VARCHAR":
+            return string_literal(content)
+        case "DECIMAL":
+            return _decimal(content, type_)
+        case "DOUBLE":
+            text = repr(content)
+            return text if "e" in text else f"{text}e0"
+        case "HUGEINT" | "UHUGEINT":
+            return f"CAST({(content.get('upper', 0) << 64) + content.get('lower', 0)} AS {type_.id})"
+        case "BIGINT" | "SMALLINT" | "TINYINT" | "UBIGINT" | "UINTEGER" | "USMALLINT" | "UTINYINT":
+            return f"CAST({content} AS {type_.id})"
+        case "DATE" | "TIMESTAMP" | "TIMESTAMP WITH TIME ZONE" if abs(content) == _INFINITE[type_.id]:
+            return f"CAST('{'-' if content < 0 else ''}infinity' AS {type_.id})"
+        case "DATE":
+            return f"(DATE '1970-01-01' + ({content}))"
+        case "TIMESTAMP":
+            return f"make_timestamp({content})"
+        case "TIMESTAMP WITH TIME ZONE":
+            return f"make_timestamptz({content})"
+        case "INTERVAL":
+            parts = [content.get(unit, 0) for unit in ("months", "days", "micros")]
+            return f"(to_months({parts[0]}) + to_days({parts[1]}) + to_microseconds({parts[2]}))"
+        case "BLOB":
+            return f"CAST({string_literal(content)} AS BLOB)"
+        case "LIST" if "children" in content:
+            child = type_.type_info.child_type  # type: ignore[union-attr]
+            elements = (value_sql(ex.BoundValue(**one), child) for one in content["children"])
+            return f"CAST([{', '.join(elements)}] AS {type_.sql})"
+        case _:
+            raise Unprintable(f"a constant of {type_.sql}")
+
+
+def _decimal(content: Any, type_: LogicalType) -> str:
+    """A decimal by its digits, which are those of an integer of up to 128 bits."""
+    scale = type_.type_info.scale  # type: ignore[union-attr]
+    if isinstance(content, dict):
+        content = (content["upper"] << 64) + content["lower"]
+    digits = str(abs(content)).rjust(scale + 1, "0")
+    text = f"{'-' if content < 0 else ''}{digits[: len(digits) - scale]}.{digits[len(digits) - scale :]}"
+    is_literal = scale and content >= 0 and type_.sql == f"DECIMAL({len(digits)},{scale})"
+    return text if is_literal else f"CAST('{text}' AS {type_.sql})"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundText:
+    """The text that was bound.
+
+    Attributes:
+        text: In UTF-8: DuckDB counts bytes.
+        parameters: Where it has the parameters, as offset and length: one that is elsewhere is in a cast of the user's.
+    """
+
+    text: bytes = b""
+    parameters: frozenset[tuple[int, int]] = frozenset()
+
+    def is_bare(self, node: ex.AnyExpression) -> bool:
+        """Whether a node is a parameter that the user has not cast: its value has a type of its own."""
+        return (
+            isinstance(node, ex.BoundParameter) and (node.query_location, node.query_location_length) in self.parameters
+        )
+
+    def is_tried(self, node: ex.AnyExpression) -> bool:
+        """Whether the user's text has TRY_CAST in the place of a node."""
+        start = node.query_location
+        return start is not None and self.text[start : start + 8].upper() == b"TRY_CAST"
+
+    def takes_type(self, node: ex.AnyExpression) -> bool:
+        """Whether the type of an expression may be that of a parameter's value."""
+        if isinstance(node, ex.Call) and node.name == "__cast" and not self.is_implicit(node):
+            return False
+        if self.has_cast(node):
+            return False
+        return self.is_bare(node) or any(self.takes_type(part) for part in parts(node))
+
+    def has_cast(self, node: ex.AnyExpression) -> bool:
+        """Whether the user's text casts an expression to the type that it has only with some types of parameters.
+
+        DuckDB leaves out a cast to the type that an expression has, which gets the place of the cast.
+        """
+        start, length = node.query_location, node.query_location_length
+        if start is None or length is None or (isinstance(node, ex.Call) and node.name == "__cast"):
+            return False
+        written = self.text[start : start + length]
+        return _is_cast(written) and any(self.takes_type(part) for part in parts(node))
+
+    def is_implicit(self, cast: ex.Call) -> bool:
+        """Whether DuckDB's binder made a cast, and makes it again when it binds the expression without it."""
+        if cast.name != "__cast" or cast.function_data["try_cast"] or cast.query_location is None:
+            return False
+        (child,) = cast.children
+        place = cast.query_location, cast.query_location_length
+        if not isinstance(child, ex.InputColumn):
+            return place == (child.query_location, child.query_location_length)
+        # A column has no place of its own. A cast of the user's is at CAST, or at the colons.
+        written = self.text[place[0] : place[0] + (place[1] or 0)]
+        return bool(written) and _CAST.match(written) is None
+
+
+def _is_cast(written: bytes) -> bool:
+    """Whether a text is a cast, and nothing else: ``CAST(a AS INTEGER) * $1`` begins with one."""
+    if _CAST.match(written) is None or written.startswith(b"::"):
+        return written.startswith(b"::")
+    plain, count = _QUOTED.sub(b"", written), 1
+    while count and plain.count(b"(") > 1:
+        plain, count = _INNERMOST.subn(b"", plain)
+    return plain.endswith(b")") and plain.count(b"(") == 1

@@ -1,19 +1,23 @@
-"""Changes of expressions: which columns they read, and the same about other columns."""
+"""Changes of expressions: which columns they read, and the same about other columns.
+
+So the conditions of a join become ones over the columns of both of its sides.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from msgspec.structs import replace
 
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
-from secateur.planner.tree.columns import column_types
-from secateur.planner.tree.node_fields import node_fields
+from secateur.planner.tree.columns import column_types, node_fields
+from secateur.planner.tree.comparisons import compared
 from secateur.planner.tree.types import LogicalType, Node
 
 _N = TypeVar("_N", bound=Node)
+Join: TypeAlias = rel.LogicalJoin | rel.LogicalConditionJoin
 
 
 def parts(node: Node) -> list[ex.AnyExpression]:
@@ -180,3 +184,39 @@ def all_of(nodes: Sequence[ex.AnyExpression]) -> ex.AnyExpression:
 def unread(type_: LogicalType) -> ex.AnyExpression:
     """What stands in the place of a column that nothing reads."""
     return ex.Written(sql="NULL" if type_.id == "NULL" else f"CAST(NULL AS {type_.sql})", return_type=type_)
+
+
+def is_inner(relation: rel.AnyRelation) -> TypeGuard[Join]:
+    """Whether a relation is an inner join whose sides may be exchanged."""
+    return (
+        isinstance(relation, Join) and relation.join_type == "INNER" and not isinstance(relation, rel.LogicalAsofJoin)
+    )
+
+
+def over_sides(relation: rel.AnyRelation) -> rel.AnyRelation:
+    """Each condition of a join over all columns of its sides: DuckDB has it over those that the join returns."""
+    relation = replace(relation, children=tuple(over_sides(child) for child in relation.children))
+    if not isinstance(relation, rel.LogicalConditionJoin) or not (
+        relation.left_projection_map or relation.right_projection_map
+    ):
+        return relation
+    left, right = (len(column_types(child)) for child in relation.children)
+    lefts, rights = relation.left_projection_map or range(left), relation.right_projection_map or range(right)
+    if relation.join_type in ("SEMI", "ANTI"):  # it returns nothing of the right side
+        rights = range(right)
+    columns = [*lefts, *(left + index for index in rights)]
+    return replace(relation, condition=over_columns(relation.condition, columns))
+
+
+def conditions_of(relation: Join) -> list[ex.AnyExpression]:
+    """The conditions of a join over the columns of both sides."""
+    if isinstance(relation, rel.LogicalConditionJoin):
+        return [relation.condition]
+    width = len(column_types(relation.children[0]))
+    return [_as_expression(condition, width) for condition in relation.conditions]
+
+
+def _as_expression(condition: rel.JoinCondition, left_width: int) -> ex.AnyExpression:
+    if condition.right is None:
+        return condition.left
+    return compared(condition.comparison, condition.left, shifted(condition.right, left_width))

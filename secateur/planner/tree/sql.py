@@ -11,11 +11,9 @@ from typing import Final
 from secateur.partitioning.tables.identifier import quoted
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
-from secateur.planner.tree.bound_text import BoundText
-from secateur.planner.tree.expression_sql import COMPARISONS, ExpressionPrinter
+from secateur.planner.tree.expression_sql import COMPARISONS, BoundText, ExpressionPrinter, Unprintable, value_sql
 from secateur.planner.tree.rewriting import inputs_of
 from secateur.planner.tree.stability import unstable_call
-from secateur.planner.tree.values import Unprintable, value_sql
 
 _JOINS: Final = {
     "INNER": "JOIN",

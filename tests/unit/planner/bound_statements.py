@@ -11,9 +11,9 @@ import duckdb
 import msgspec
 
 from secateur.engine.kernels.duckdb import default_kernel
-from secateur.planner.bind import BoundPlan, bind_to_plan
+from secateur.planner.binding import BoundPlan, bind_to_plan
 from secateur.planner.tree import AnyRelation
-from secateur.planner.tree.joins import over_sides
+from secateur.planner.tree.rewriting import over_sides
 from secateur.protocol import json_decoder
 
 FILES = sorted((Path(__file__).parents[2] / "sql").glob("*.test"))

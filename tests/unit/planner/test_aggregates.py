@@ -8,7 +8,7 @@ import pytest
 
 from secateur.engine.kernels.duckdb import default_kernel
 from secateur.planner import AGGREGATES, SPLIT, SqlAggregate
-from secateur.planner.bind import BoundPlan, bind_to_plan
+from secateur.planner.binding import BoundPlan, bind_to_plan
 from secateur.planner.distribute.aggregation import split_aggregation
 from secateur.planner.tree import BoundText, column_types, sql_of
 from secateur.planner.tree.relations import LogicalAggregate, LogicalStageRows

@@ -8,7 +8,7 @@ from bound_statements import COLUMNS, root
 from secateur.engine.kernels import Fragment, run
 from secateur.engine.kernels.duckdb import default_kernel
 from secateur.partitioning.types import empty_table
-from secateur.planner.bind import BoundPlan, bind_to_plan
+from secateur.planner.binding import BoundPlan, bind_to_plan
 from secateur.planner.empty_answer import empty_answer, evaluates_nothing, ignores_parameters, is_bounded
 from secateur.protocol import decode_table
 

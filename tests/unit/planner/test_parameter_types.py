@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from secateur.engine.kernels.duckdb import default_kernel
 from secateur.errors import DatabaseError
 from secateur.planner import PlannedSelect, Planner, typed_parameters
-from secateur.planner.bind import BoundPlan, bind_to_plan, type_uses_in
-from secateur.planner.binding import sample_value
+from secateur.planner.binding import BoundPlan, bind_to_plan, type_uses_in
+from secateur.planner.text import sample_value
 
 
 @pytest.mark.parametrize(

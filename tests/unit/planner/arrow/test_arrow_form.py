@@ -25,7 +25,7 @@ from secateur.engine.kernels.arrow import kernel as arrow_kernel
 from secateur.engine.kernels.duckdb import DuckDBKernel
 from secateur.partitioning.types import parse_type
 from secateur.planner.arrow import KernelDeclined, arrow_form
-from secateur.planner.bind import BoundPlan, bind_to_plan
+from secateur.planner.binding import BoundPlan, bind_to_plan
 
 TYPES = {
     "Customer": "VARCHAR",

@@ -18,7 +18,7 @@ from secateur.engine.kernels.arrow import (
 from secateur.engine.kernels.duckdb import DuckDBKernel
 from secateur.partitioning.types import parse_type
 from secateur.planner.arrow import JoinInput, KernelDeclined, arrow_form
-from secateur.planner.bind import BoundPlan, bind_to_plan
+from secateur.planner.binding import BoundPlan, bind_to_plan
 
 TYPES = {
     "s0": {"id": "BIGINT", "customer": "VARCHAR", "product": "INTEGER", "price": "DOUBLE", "paid": "BOOLEAN"},

@@ -9,7 +9,7 @@ import pytest
 
 from described_tables import DescribedTables
 from secateur.engine.kernels.duckdb import default_kernel
-from secateur.planner.bind import BoundPlan, bind_to_plan
+from secateur.planner.binding import BoundPlan, bind_to_plan
 from secateur.planner.constrain import Numbering, ScanConditions, scan_conditions
 from secateur.planner.prune.shown import shown
 

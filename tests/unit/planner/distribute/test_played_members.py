@@ -18,10 +18,9 @@ from bound_statements import FILES, bound, queries, rows_of
 
 from secateur.engine.exchange import can_route
 from secateur.partitioning.types import parse_type
-from secateur.planner import CostModel
-from secateur.planner.bind import BoundPlan, normalised
+from secateur.planner import CostModel, Estimate
+from secateur.planner.binding import BoundPlan, normalised
 from secateur.planner.distribute import Distributor, Draft, Exchanges, NotDivided, ScanFacts
-from secateur.planner.scans import Estimate
 from secateur.planner.tree import BoundText, columns_read
 
 MEMBERS = 3

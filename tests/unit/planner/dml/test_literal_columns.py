@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from secateur.partitioning.types import parse_type
-from secateur.planner.dml.literal_columns import literal_column
-from secateur.planner.text import take_literal_rows
+from secateur.planner.dml import take_literal_rows
+from secateur.planner.dml.literal_insert import literal_column
 
 
 @pytest.mark.parametrize(

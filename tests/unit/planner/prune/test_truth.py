@@ -8,7 +8,7 @@ import pytest
 
 from secateur.engine.kernels.duckdb import default_kernel
 from secateur.partitioning.types import parse_type
-from secateur.planner.bind import BoundPlan, bind_to_plan
+from secateur.planner.binding import BoundPlan, bind_to_plan
 from secateur.planner.prune import PredicateReader, Truth, intersect
 from secateur.planner.prune.scan_columns import ScanColumns
 from secateur.planner.tree import relations as rel

@@ -11,10 +11,9 @@ from msgspec import structs
 
 from secateur.engine.kernels.duckdb import default_kernel
 from secateur.partitioning.tables import ColumnStatistics, TableStatistics
-from secateur.planner import CostModel, PlanSettings
-from secateur.planner.bind import bind_to_plan
-from secateur.planner.binding import bind_query
-from secateur.planner.scans import ScanReading, estimate_of, read_query
+from secateur.planner import CostModel, estimate_of
+from secateur.planner.binding import PlanSettings, bind_query, bind_to_plan
+from secateur.planner.prune import ScanReading, read_query
 from secateur.planner.text import read_parameters, tokenize
 
 COLUMNS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.planner.steps.enclosing_ctes import EnclosingCTEs
+from secateur.planner.steps.subqueries import EnclosingCTEs
 from secateur.planner.text import NO_PARAMETERS, compared_trees, parse_query, tokenize
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.planner.steps import partition_selectivity
+from secateur.planner import partition_selectivity
 
 
 @pytest.mark.parametrize(

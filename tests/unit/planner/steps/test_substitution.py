@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.planner.steps.substitution import is_substituted
+from secateur.planner.steps.subqueries import is_substituted
 from secateur.planner.text import compared_trees
 
 IN_U = "SELECT a FROM t WHERE k IN (SELECT b FROM u)"

@@ -11,11 +11,11 @@ import pytest
 from bound_statements import FILES, bound, queries, rows_of
 
 from secateur.engine.kernels.duckdb import default_kernel
-from secateur.planner.bind import BoundPlan, bind_to_plan
+from secateur.planner.binding import BoundPlan, bind_to_plan
 from secateur.planner.tree import BoundText, Unprintable, column_types, sql_of
+from secateur.planner.tree.expression_sql import value_sql
 from secateur.planner.tree.expressions import BoundValue
 from secateur.planner.tree.types import LogicalType
-from secateur.planner.tree.values import value_sql
 
 # Of a query whose rows differ each time nothing can be compared.
 _VOLATILE = ("random()", "uuid", "now()", "current_", "localtime", "TABLESAMPLE", "USING SAMPLE")

@@ -1,4 +1,4 @@
-"""Estimates of the number and bytes of a scan's rows that a statement needs.
+"""Estimates of the number and bytes of a scan's rows that a statement needs, and of what some known keys leave of them.
 
 They choose between plans that all give the right rows.
 
@@ -9,19 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf, prod
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, assert_never
 
-from secateur.partitioning.pruning.operand import Constant
+from secateur.partitioning.pruning.condition import Box
+from secateur.partitioning.pruning.expression import UNKNOWN
+from secateur.partitioning.pruning.key_bounds import RANGES_MAX
+from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, boxes_of
+from secateur.partitioning.pruning.operand import Constant, ParameterList, parameters_of
+from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics, distance
 from secateur.planner.cost_model import CostModel
+from secateur.planner.prune.bounds import ScanBounds
 from secateur.planner.prune.operands import operand_of
-from secateur.planner.prune.overloads import PATTERNS
 from secateur.planner.prune.predicate import flat
-from secateur.planner.scans.scan_reading import ScanReading
-from secateur.planner.scans.scan_rows import ScanRows
+from secateur.planner.prune.scan_reading import ScanReading, ScanRows
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.comparisons import PATTERNS
 from secateur.planner.tree.rewriting import cast_of
 
 _UPPER: Final = frozenset({"COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO"})
@@ -197,3 +203,86 @@ class _Selectivity:
         while (found := cast_of(side)) is not None:
             side, _ = found
         return self._names[side.index] if isinstance(side, ex.InputColumn) else None
+
+
+def partition_selectivity(partitions: float, keys: float) -> float:
+    """The share of partitions that some keys fall into, when each falls into any of them alike.
+
+    >>> partition_selectivity(4, 1), round(partition_selectivity(4, 8), 3)
+    (0.25, 0.9)
+    """
+    return 1.0 if partitions <= 1 else 1 - (1 - 1 / partitions) ** keys
+
+
+def key_selectivity(
+    bounds: ScanBounds,
+    before: ScanBounds,
+    sample_values: Mapping[int, object],
+    parameter_count: int,
+    keys: float,
+    distinct: int,
+) -> float:
+    """Estimate the share of a scan's rows that is read for some keys.
+
+    Args:
+        bounds: The bounds of the scan with lists of keys.
+        before: Its bounds without.
+        sample_values: Some key of each list, by the index of its parameter.
+        parameter_count: How many parameters there are with these; the others are not known.
+        keys: The estimated number of keys.
+        distinct: How many values the leading column of the primary key has.
+    """
+    if bounds.tree.root == before.tree.root and bounds.keys == before.keys:
+        return 1.0
+    unknown = (UNKNOWN,) * parameter_count
+    params = [[sample_values[index]] if index in sample_values else value for index, value in enumerate(unknown)]
+    one, all_ = len(bounds.tree.bind(params)), len(before.tree.bind(unknown))
+    share = partition_selectivity(all_ / max(one, 1), keys) if one < all_ else 1.0
+    searched = bounds.keys != before.keys and keys <= RANGES_MAX
+    return min(share, keys / distinct) if searched else share
+
+
+def is_few(tree: PartitionTree, first: int, model: CostModel) -> bool:
+    """Whether a tree yields few partitions without the values of steps, which are the parameters from ``first`` on.
+
+    To read these costs less than another round trip.
+    """
+    return _is_few(tree.root, tree.scheme.columns, first, model.few_keys_max)
+
+
+def has_list(tree: PartitionTree) -> bool:
+    """Whether a tree depends on a list parameter, which usually has few keys."""
+    tests = (test for box in boxes_of(tree.root) for _, constraint in box.constraints for test in constraint.tests)
+    return any(isinstance(operand, ParameterList) for test in tests for operand in test.operands)
+
+
+def _is_few(node: Node, columns: tuple[str, ...], first: int, most: int) -> bool:
+    match node:
+        case All():
+            return False
+        case Nothing() | Everywhere():
+            return True
+        case Partitions(ids):
+            return len(ids) <= most
+        case Keys(box):
+            return prod(_keys(box, column, first) for column in columns) <= most
+        case AnyOf(parts):
+            return len(parts) <= most and all(_is_few(part, columns, first, most) for part in parts)
+        case AllOf(parts):
+            return any(_is_few(part, columns, first, most) for part in parts)
+        case _:
+            assert_never(node)
+
+
+def _keys(box: Box, column: str, first: int) -> float:
+    """Count the values of a column that a box names without those of steps; infinite for a range, or for none."""
+    counts = [inf]
+    for choice in box[column].choices:
+        operands = [operand for test in choice.tests for operand in test.operands]
+        named = all(
+            not isinstance(operand, ParameterList) and all(index < first for index in parameters_of(operand))
+            for operand in operands
+        )
+        if named and choice.domain.is_finite and all(test.names_values for test in choice.tests):
+            counts.append(len(choice.domain.points) + len(operands))
+    return min(counts)

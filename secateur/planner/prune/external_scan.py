@@ -11,11 +11,11 @@ from typing import Final
 from secateur.engine.sql.select_plan import ExternalScan
 from secateur.partitioning.pruning.row_predicate import OpenPredicate
 from secateur.partitioning.types.column_type import OPAQUE, SqlType, TypeKind
-from secateur.planner.bind.bound_plan import BoundPlan, Unreadable
+from secateur.planner.binding.bound_plan import BoundPlan, Unreadable
 from secateur.planner.prune.bounds import multiply
 from secateur.planner.prune.predicate import PredicateReader
 from secateur.planner.prune.scan_columns import ScanColumns
-from secateur.planner.scans.scan_reading import ScanReading
+from secateur.planner.prune.scan_reading import ScanReading
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 

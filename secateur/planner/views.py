@@ -1,4 +1,7 @@
-"""The description of one view: a frozen value that the catalog keeps."""
+"""The description of one view: a frozen value that the catalog keeps.
+
+A view is a named query: a statement that names one is planned as if the query were in its place.
+"""
 
 from __future__ import annotations
 

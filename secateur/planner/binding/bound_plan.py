@@ -1,5 +1,7 @@
 """The bound plan of a query: what DuckDB would execute, before any optimization.
 
+Which parameters may decide about its types is read from it as well.
+
 The text that is bound has each parameter in a cast to the type of its value, because DuckDB does not guess. The texts
 that are printed from the tree have the bare parameter again, so that a value of another type is converted as the user's
 own text would convert it.
@@ -11,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from enum import Enum, auto
 from typing import Any, Final
 from uuid import UUID
 
@@ -18,12 +21,16 @@ import msgspec
 
 from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
 from secateur.partitioning.types.column_type import SqlType
-from secateur.planner.bind.normalise import normalised
-from secateur.planner.binding.parameter_types import UnknownValue
-from secateur.planner.text.parameters import read_parameters
+from secateur.planner.binding.normalise import normalised
+from secateur.planner.text.parameters import TypeUses, UnknownValue, read_parameters
 from secateur.planner.text.tokens import tokenize
-from secateur.planner.tree.bound_text import BoundText
+from secateur.planner.tree import expressions as ex
+from secateur.planner.tree import relations as rel
+from secateur.planner.tree.columns import expressions_of, relations_in
+from secateur.planner.tree.comparisons import CONTAINS
+from secateur.planner.tree.expression_sql import BoundText
 from secateur.planner.tree.relations import AnyRelation
+from secateur.planner.tree.rewriting import cast_of, conditions_of, parts
 from secateur.protocol.decoders import json_decoder
 
 _TYPES: Final[Mapping[type, str]] = {
@@ -38,6 +45,9 @@ _TYPES: Final[Mapping[type, str]] = {
 _BYTES_MAX: Final = 4_194_304
 """Of a plan. DuckDB computes some constants when it binds them, such as a text that is repeated."""
 _INTEGERS: Final = (("INTEGER", 32), ("BIGINT", 64), ("HUGEINT", 128))
+_WRITTEN: Final = frozenset({"INNER", "LEFT", "RIGHT", "FULL", "OUTER"})
+"""The joins that are written as such; the others are subqueries."""
+_ROWS: Final = frozenset({"row", "list_value"})
 
 
 class _Answer(msgspec.Struct):
@@ -54,7 +64,7 @@ class BoundPlan:
     """A bound query.
 
     Attributes:
-        root: Its tree, in its plainer form (:func:`~secateur.planner.bind.normalise.normalised`).
+        root: Its tree, in its plainer form (:func:`~secateur.planner.binding.normalise.normalised`).
         text: What was bound.
         whole: Why no stages can be made of it, although it is known; None where they can.
     """
@@ -178,3 +188,65 @@ def type_of(value: Any) -> str | None:
             return None if kind is None else f"{kind}[]"
         case _:
             return _TYPES.get(type(value))
+
+
+class _Place(Enum):
+    """The use of a part of an expression."""
+
+    FREE = auto()
+    """Its type may become the type of something else."""
+    COMPARED = auto()
+    """It is a side of a comparison, or one of the values of a row or list there."""
+    CAST = auto()
+    """It is the value of a cast of the user's, or such a value is computed from it in each row."""
+
+
+def type_uses_in(plan: BoundPlan) -> TypeUses:
+    """Find out on the types of which parameters the types in a query may depend.
+
+    A parameter counts as compared only if it is itself an operand of the comparison: with ``k = $1 + 1`` the planner
+    may do arithmetic of its own.
+    """
+    needed: set[int] = set()
+    unneeded: set[int] = set()
+    pending: list[tuple[ex.AnyExpression, _Place]] = []
+    for relation in relations_in(plan.root):
+        compared = isinstance(relation, rel.LogicalLimit)
+        pending += ((one, _Place.COMPARED if compared else _Place.FREE) for one in _apart(relation))
+    while pending:
+        node, place = pending.pop()
+        if isinstance(node, ex.BoundParameter):
+            is_free = place is _Place.FREE and plan.text.is_bare(node)
+            (needed if is_free else unneeded).add(int(node.identifier) - 1)
+            continue
+        inner = _inside(node, place, plan.text)
+        pending.extend((part, inner) for part in parts(node))
+    return TypeUses(frozenset(needed), frozenset(unneeded - needed))
+
+
+def _apart(relation: rel.AnyRelation) -> list[ex.AnyExpression]:
+    """The expressions of a relation; the sides of a comparison in ON are one."""
+    if isinstance(relation, rel.LogicalJoin | rel.LogicalConditionJoin) and relation.join_type in _WRITTEN:
+        return conditions_of(relation)
+    return expressions_of(relation)
+
+
+def _inside(node: ex.AnyExpression, place: _Place, text: BoundText) -> _Place:
+    """The use of the parts of a node."""
+    match node:
+        case ex.Call() if node.type.startswith("COMPARE_") or node.name in CONTAINS:
+            return _Place.COMPARED
+        case ex.BoundOperation(type="COMPARE_IN" | "COMPARE_NOT_IN") | ex.Written(sql="({0} = ANY({1}))"):
+            return _Place.COMPARED
+        case ex.Call() if cast_of(node) is not None:
+            return place if text.is_implicit(node) else _Place.CAST
+        case _ if text.has_cast(node):
+            return _Place.CAST
+        case ex.Call() if place is _Place.COMPARED:
+            return place if node.name in _ROWS else _Place.FREE
+        case ex.Call() if "lambda_expr" not in (node.function_data or ()):
+            return place
+        case ex.Case() | ex.BoundOperation() if place is _Place.CAST:
+            return place
+        case _:
+            return _Place.FREE

@@ -21,7 +21,7 @@ from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.planner.text.positions import syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import Token
-from secateur.planner.views.view import ViewDef, ViewRead
+from secateur.planner.views import ViewDef, ViewRead
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,16 @@ from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
 from secateur.planner.tree.comparisons import STRICT
-from secateur.planner.tree.joins import Join, conditions_of, over_sides
-from secateur.planner.tree.rewriting import column_of, conjuncts, inputs_of, over_columns, rebased
+from secateur.planner.tree.rewriting import (
+    Join,
+    column_of,
+    conditions_of,
+    conjuncts,
+    inputs_of,
+    over_columns,
+    over_sides,
+    rebased,
+)
 from secateur.planner.tree.stability import unstable_call
 
 _DEDUP = "__duckdb_delim_dedup_"
