@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     import secateur.connectors.spark as spark
     import secateur.processors as processors
     from secateur.client.connect import connect
-    from secateur.client.dbapi.connection import Connection
+    from secateur.client.dbapi.connection import Connection, Explain
     from secateur.client.dbapi.cursor import Cursor
-    from secateur.client.dbapi.explain import Explain
     from secateur.client.dbapi.pep249 import (
         BINARY,
         DATETIME,

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from secateur.protocol.hello import Greeting
 from secateur.protocol.message import Message
-from secateur.protocol.operation import ANYBODY, OperationBase, Server
+from secateur.protocol.operations import ANYBODY, OperationBase, Server
 from secateur.wire import FrameServer, Handled, Peer, Reply, Request, decode_table, encode_table
 
 __all__ = ["Carriage", "measure_carriage", "serve"]

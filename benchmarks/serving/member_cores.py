@@ -40,8 +40,8 @@ from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import parse_type
 from secateur.protocol.hello import Greeting, Hello
-from secateur.protocol.key_value import FoundRows, GetRows
 from secateur.protocol.operations import Operation
+from secateur.protocol.query import FoundRows, GetRows
 from secateur.storage.change import DuplicateKeys
 from secateur.storage.layout import TableLayout
 from secateur.storage.merge import sort_rows

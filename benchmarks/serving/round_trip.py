@@ -25,8 +25,8 @@ from typing import Any, Final
 import secateur
 from benchmarks.serving.bare_echo import bare_echo
 from benchmarks.wire.echo import EchoNow, serve
-from secateur.protocol.key_value import FoundRows, GetRows
 from secateur.protocol.operations import Operation
+from secateur.protocol.query import FoundRows, GetRows
 from secateur.wire import Channel, FrameDecoder, FrameKind, Limits, encode_frame
 
 __all__ = ["main"]

@@ -12,7 +12,7 @@ import msgspec
 
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.message import Message
-from secateur.protocol.operation import ANYBODY, OperationBase, Server
+from secateur.protocol.operations import ANYBODY, OperationBase, Server
 from secateur.wire import FrameServer, Handled, Reply, Request
 
 __all__ = ["LENGTH", "EchoLater", "EchoNow", "Echoed", "serve"]

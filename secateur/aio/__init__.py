@@ -11,19 +11,15 @@ from typing import TYPE_CHECKING
 from secateur.exports import exports
 
 if TYPE_CHECKING:
-    from secateur.aio.changes import AsyncChanges
-    from secateur.aio.connection import AsyncConnection, connect
+    from secateur.aio.connection import AsyncChanges, AsyncConnection, AsyncJob, connect
     from secateur.aio.cursor import AsyncCursor
-    from secateur.aio.job import AsyncJob
     from secateur.aio.table import AsyncTableHandle
 
 __all__ = ["AsyncChanges", "AsyncConnection", "AsyncCursor", "AsyncJob", "AsyncTableHandle", "connect"]
 
 _FILES = {
-    "changes": ["AsyncChanges"],
-    "connection": ["AsyncConnection", "connect"],
+    "connection": ["AsyncChanges", "AsyncConnection", "AsyncJob", "connect"],
     "cursor": ["AsyncCursor"],
-    "job": ["AsyncJob"],
     "table": ["AsyncTableHandle"],
 }
 

@@ -1,4 +1,4 @@
-"""A connection on an event loop."""
+"""A connection on an event loop, its jobs, and the changes of its tables."""
 
 from __future__ import annotations
 
@@ -7,19 +7,74 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from secateur.aio.changes import AsyncChanges
+import pyarrow as pa
+
 from secateur.aio.cursor import AsyncCursor
 from secateur.aio.event_loop import LoopWaits
-from secateur.aio.job import AsyncJob
 from secateur.aio.proxy import Proxy, awaited
 from secateur.aio.table import AsyncTableHandle
+from secateur.client import changes
 from secateur.client.changes import Position
 from secateur.client.connect import open_session
 from secateur.client.dbapi import connection
 from secateur.client.dbapi.parameters import Parameters
+from secateur.client.jobs import job
+from secateur.client.jobs.job_status import JobStatus
 from secateur.client.jobs.submittable import Submittable
 from secateur.protocol.job_config import JobConfig
 from secateur.wire import Tls
+
+
+class AsyncJob(Proxy[job.Job]):
+    """A job on record. As :class:`secateur.Job`, with methods that are awaited.
+
+    To cancel the task that waits for it does not cancel the job.
+    """
+
+    @property
+    def job_id(self) -> str:
+        """Unique in the cluster."""
+        return self._blocking.job_id
+
+    async def status(self) -> JobStatus:
+        """The status of the job."""
+        return await self._waits.run(lambda: self._blocking.status)
+
+    async def info(self) -> job.JobInfo:
+        """The status of the job with attempt, coordinator and times."""
+        return await self._waits.run(lambda: self._blocking.info)
+
+    async def members_touched(self) -> list[str]:
+        """Wait for the job and return the members of its successful attempt, by id; none after a failure."""
+        return await self._waits.run(lambda: self._blocking.members_touched)
+
+    result = awaited(job.Job.result)
+    results = awaited(job.Job.results)
+    metrics = awaited(job.Job.metrics)
+    logs = awaited(job.Job.logs)
+    plan = awaited(job.Job.plan)
+    cancel = awaited(job.Job.cancel)
+
+
+class AsyncChanges(Proxy[changes.Changes]):
+    """The changes of the rows of a table, as batches of Arrow: ``async for batch in changes``.
+
+    Made by :meth:`AsyncConnection.changes`; as :class:`secateur.client.changes.Changes`.
+    """
+
+    @property
+    def position(self) -> changes.Position:
+        """Behind the last batch."""
+        return self._blocking.position
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        batch = await self._waits.run(next, self._blocking, None)
+        if batch is None:
+            raise StopAsyncIteration
+        return batch
 
 
 async def connect(

@@ -15,8 +15,7 @@ import typer
 import secateur
 from secateur.cli.failures import CommandError
 from secateur.cli.local_clusters import KnownCluster, find, running, typed
-from secateur.client.address import parse_address
-from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE
+from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE, parse_address
 from secateur.errors import InterfaceError
 
 

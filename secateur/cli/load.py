@@ -1,4 +1,4 @@
-"""``secateur load``: rows of files into a table."""
+"""``secateur load`` and ``secateur export``: rows of files into a table, and rows into a file."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from secateur.client.loads.table_handle import TableHandle
 from secateur.drawing.quantity import count_text
 from secateur.errors import DuplicateKeyError
 from secateur.partitioning.tables.conform import MissingColumns, conform
+from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import TableDef
 
 
@@ -172,3 +173,29 @@ def _shown_progress(title: str, rows: int | None) -> Iterator[OnProgress | None]
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=rows)
         yield lambda done: bar.update(task, completed=done)
+
+
+def export(
+    file: Annotated[Path, typer.Argument(help="The file; its ending says the format: parquet, csv or json.")],
+    table: Annotated[str | None, typer.Option(help="The table.")] = None,
+    query: Annotated[str | None, typer.Option(help="A query, instead of a table.")] = None,
+    address: AddressOption = None,
+    name: ClusterName = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write rows into a file of this machine, as they come.
+
+    For example:
+
+        secateur export orders.parquet --table orders
+
+        secateur export c2.csv --query "SELECT * FROM orders WHERE customer_id = 'C2'"
+    """
+    if (table is None) == (query is None):
+        raise typer.BadParameter("name a --table, or a --query")
+    rows = quoted(table) if table is not None else f"({(query or '').strip().rstrip(';')})"
+    with connected(name, address, token) as connection:
+        cursor = connection.execute(f"COPY {rows} TO {text_literal(str(file.absolute()))}")
+    done = {"file": str(file), "rows": cursor.rowcount}
+    print_done(f"{count_text(cursor.rowcount, 'row')} written to {file}", done, as_json=as_json)

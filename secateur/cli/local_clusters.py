@@ -26,7 +26,7 @@ import typer
 
 import secateur
 from secateur.cli.failures import CommandError
-from secateur.client.address import parse_address
+from secateur.client.connect import parse_address
 from secateur.protocol.decoders import from_json
 
 DEFAULT_NAME: Final = "default"

@@ -290,7 +290,7 @@ def _narrowest(columns: Sequence[str], rows: Sequence[_Row]) -> int:
 
 
 def _write_csv(cursor: Cursor, stream: TextIO) -> int:
-    from secateur.client.copy.writing import csv_parts  # DuckDB, which a table on the terminal need not wait for
+    from secateur.client.copy.copy import csv_parts  # DuckDB, which a table on the terminal need not wait for
 
     count = 0
 

@@ -1,4 +1,4 @@
-"""``secateur start`` and ``secateur stop``.
+"""``secateur start``, ``secateur stop`` and ``secateur status``.
 
 A cluster ends with the process that holds it. ``start`` leaves such a process behind and returns; with ``--foreground``
 it is that process itself, for a container or a service manager. On a Ray cluster that was named by its address, the
@@ -21,10 +21,10 @@ import typer
 
 import secateur
 from secateur.cli import local_clusters
-from secateur.cli.connecting import AsJson, ClusterName, LogFormat, NewName, located
+from secateur.cli.connecting import Address, AsJson, ClusterName, LogFormat, NewName, Token, connected, located
 from secateur.cli.failures import CommandError
 from secateur.cli.local_clusters import DEFAULT_NAME, KnownCluster, keep, typed, with_kept
-from secateur.cli.rendering import print_done
+from secateur.cli.rendering import OutputFormat, print_done, write_rows
 from secateur.client.connect import ADDRESS_VARIABLE, TLS_CA_VARIABLE, TOKEN_VARIABLE
 from secateur.dependencies import log_untested
 from secateur.errors import OperationalError, ProgrammingError
@@ -311,3 +311,37 @@ def _bytes(text: str) -> int:
     if found is None:
         raise typer.BadParameter(f"--memory-limit {text!r}: a number of bytes, such as 4GB or 512MB")
     return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+_MEMBERS = (
+    "SELECT id, address, node, state, partitions_primary, partitions_backup, rows, bytes, memory_used, memory_limit,"
+    " running_statements, waiting_statements, draining FROM secateur.members ORDER BY id"
+)
+_TABLES = (
+    "SELECT t.table_name, t.partitioning, t.partitions, t.backups, t.rows, t.bytes,"
+    " coalesce(sum(p.copies_missing), 0)::BIGINT AS copies_missing FROM secateur.tables t LEFT JOIN secateur.partitions"
+    " p ON p.table_name = t.table_name WHERE t.table_type = 'BASE TABLE' GROUP BY ALL ORDER BY t.table_name"
+)
+
+
+def status(address: Address = None, name: ClusterName = None, token: Token = None, as_json: AsJson = False) -> None:
+    """Show the members of a cluster, its tables, and the copies that are missing.
+
+    The exit code is 1 if no cluster answers.
+
+    For example:
+
+        secateur status
+
+        secateur status --json | jq '.members[].state'
+    """
+    with connected(name, address, token) as connection:
+        if as_json:
+            answers = {"members": connection.execute(_MEMBERS), "tables": connection.execute(_TABLES)}
+            told = {name: cursor.fetch_arrow_table().to_pylist() for name, cursor in answers.items()}
+            typer.echo(msgspec.json.encode({"address": connection.address, **told}).decode())
+            return
+        typer.echo(f"cluster {connection.address}")
+        for sql in (_MEMBERS, _TABLES):
+            with connection.execute(sql) as cursor:
+                write_rows(cursor, OutputFormat.TABLE, into=sys.stdout)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "dbapi.connection": ["Connection"],
+    "dbapi.connection": ["Connection", "Explain"],
     "dbapi.cursor": ["Cursor"],
-    "dbapi.explain": ["Explain"],
     "dbapi.stats": ["QueryStats"],
     "jobs.job": ["Job", "JobInfo"],
     "jobs.job_status": ["JobStatus"],

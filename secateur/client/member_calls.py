@@ -9,7 +9,7 @@ from enum import Enum, auto
 from typing import Final, TypeVar
 
 from secateur.client.channel_pool import ChannelOptions, ChannelPool
-from secateur.client.execution.result_stream import ResultStream
+from secateur.client.dbapi.rows import ResultStream
 from secateur.client.known_topology import KnownTopology
 from secateur.errors import Error, MemberLostError, OperationalError, UnreachableError
 from secateur.partitioning.topology.topology import MemberAddress, Topology

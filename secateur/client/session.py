@@ -13,30 +13,117 @@ of one key an attribute and a call at each of its steps.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeAlias
 
 from msgspec.structs import replace
 
 from secateur.client.channel_pool import ChannelOptions
-from secateur.client.controller_calls import connect_to_controller
-from secateur.client.execution import statement_cache
-from secateur.client.execution.commits import Commits
-from secateur.client.execution.plan_backoff import PlanBackoff
-from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, RETRY_S
-from secateur.client.execution.statement_timeout import sets_timeout
+from secateur.client.controller_calls import connect_to_controller, sets_timeout
+from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, RETRY_S, PlanBackoff
 from secateur.client.member_calls import MemberCalls
-from secateur.errors import Error, SerializationError, TopologyChangedError
+from secateur.errors import Error, NotSupportedError, SerializationError, TopologyChangedError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol import statements
 from secateur.protocol.catalog import GetTables
-from secateur.protocol.hello import Versions
+from secateur.protocol.hello import Pruning, Versions
 from secateur.protocol.kept_plans import KeptPlans
-from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Prepare
 from secateur.protocol.statements import EvaluatedInsert, InsertRows
 from secateur.tracing import is_configured
 from secateur.wire import BLOCKING, Channel, Tls, Waits, decode_tables
+
+Prepared: TypeAlias = statements.PreparedStatement | statements.EvaluatedInsert
+"""A statement to execute: an INSERT ... VALUES that the controller has just prepared comes with its rows."""
+
+Cached: TypeAlias = (
+    statements.SelectStatement
+    | statements.ChangeStatement[statements.SelectStatement]
+    | statements.CoordinatedChange[statements.SelectStatement]
+    | statements.InsertRows
+)
+"""Statements that need not be prepared again. An INSERT has a template."""
+
+StatementKey: TypeAlias = tuple[str, Pruning, tuple[tuple[str, str], ...]]
+"""SQL text, pruning setting, and other settings that plans depend on: a plan may depend on all of them."""
+
+
+def cacheable(prepared: Prepared) -> Cached | None:
+    """The statement to keep; None for one that is prepared anew each time."""
+    match prepared:
+        case statements.SelectStatement() | statements.ChangeStatement() | statements.CoordinatedChange():
+            return prepared
+        case statements.EvaluatedInsert(insert) if insert.template is not None:
+            return insert
+        case _:
+            return None
+
+
+def catalog_version(kept: Cached) -> int:
+    """The catalog that a statement was prepared for."""
+    return (
+        kept.catalog_version
+        if isinstance(kept, (statements.SelectStatement, statements.InsertRows))
+        else kept.select.catalog_version
+    )
+
+
+def is_estimated(kept: Cached) -> bool:
+    """Whether estimates had a say in its plan, so that newer statistics may give another one."""
+    match kept:
+        case statements.InsertRows():
+            return False
+        case statements.SelectStatement():
+            return kept.is_estimated
+        case statements.ChangeStatement() | statements.CoordinatedChange():
+            return kept.select.is_estimated
+
+
+def types_needed(kept: Cached) -> tuple[Sequence[int], Sequence[str]]:
+    """The indexes of the parameters on whose types its plan depends, and the names of the parameters."""
+    match kept:
+        case statements.InsertRows():
+            return (), ()
+        case statements.SelectStatement():
+            return kept.typed, kept.parameter_names
+        case statements.ChangeStatement() | statements.CoordinatedChange():
+            return kept.select.typed, kept.select.parameter_names
+
+
+class Commits:
+    """Knows whether anything was changed since the last BEGIN, COMMIT or ROLLBACK.
+
+    Every statement has committed by itself, so BEGIN and COMMIT have nothing to do, and ROLLBACK can do nothing. It is
+    accepted only where it would have nothing to do either.
+    """
+
+    def __init__(self) -> None:
+        self._statements = 0
+
+    def begin(self) -> None:
+        """BEGIN or COMMIT: what was changed before it is not to be taken back."""
+        self._statements = 0
+
+    def note(self) -> None:
+        """A statement has changed something, or may have."""
+        self._statements += 1
+
+    def roll_back(self) -> None:
+        """ROLLBACK: what was changed is said once.
+
+        Raises:
+            NotSupportedError: A statement has changed something, and has committed it by itself.
+        """
+        count, self._statements = self._statements, 0
+        if count:
+            raise NotSupportedError(
+                "ROLLBACK: each statement is committed by itself, so the"
+                f" {'statement that has' if count == 1 else f'{count:,} statements that have'} changed something since"
+                " BEGIN cannot be taken back: change the rows back by statements of your own"
+            )
+
 
 _STATEMENTS_MAX: Final = 512
 
@@ -153,9 +240,9 @@ class Session(_KnownTables):
         controller = connect_to_controller(host, port, options, connect_timeout_s, refused_s)
         super().__init__(controller, options)
         hello = controller.hello
-        self.statements: KeptPlans[statement_cache.StatementKey, statement_cache.Cached] = KeptPlans(_STATEMENTS_MAX)
+        self.statements: KeptPlans[StatementKey, Cached] = KeptPlans(_STATEMENTS_MAX)
         # Of a text without its literals: whether its plan is shared, or the first text, with whose it will be compared.
-        self.standings: KeptPlans[statement_cache.StatementKey, bool | str] = KeptPlans(_STATEMENTS_MAX)
+        self.standings: KeptPlans[StatementKey, bool | str] = KeptPlans(_STATEMENTS_MAX)
         self.scatter_backoff = PlanBackoff()
         self.local_effects = True
         self.prepared_texts: dict[str, str] = {}  # of PREPARE, by name
@@ -204,9 +291,9 @@ class Session(_KnownTables):
             with self._lock:
                 if version > self._statistics_version:
                     self._statistics_version = version
-                    self.statements.keep(lambda kept: not statement_cache.is_estimated(kept))
+                    self.statements.keep(lambda kept: not is_estimated(kept))
 
-    def prepare(self, sql: str, params: list[Any] | dict[str, Any]) -> tuple[statement_cache.Prepared, bool]:
+    def prepare(self, sql: str, params: list[Any] | dict[str, Any]) -> tuple[Prepared, bool]:
         """The plan of a statement, and whether it was known already.
 
         SELECT, UPDATE, DELETE, and an INSERT of mere parameters and literals are remembered. Everything else is
@@ -220,20 +307,18 @@ class Session(_KnownTables):
             return known, True
         return self.prepare_anew(sql, params), False
 
-    def known(self, sql: str, params: list[Any] | dict[str, Any]) -> statement_cache.Cached | None:
+    def known(self, sql: str, params: list[Any] | dict[str, Any]) -> Cached | None:
         """The plan of a statement, if it is known already."""
         if self._topology.version < self._newest_topology:
             with suppress(Error):  # whoever needs the owners asks again
                 self.refresh_topology()  # which tells of the settings of the cluster as well
         return self.statements.get(self.key_of(sql), params)
 
-    def key_of(self, sql: str) -> statement_cache.StatementKey:
+    def key_of(self, sql: str) -> StatementKey:
         """The key by which a text is kept."""
         return sql, self.pruning, self._plan_options
 
-    def prepare_anew(
-        self, sql: str, params: list[Any] | dict[str, Any], *, waits: bool = True
-    ) -> statement_cache.Prepared:
+    def prepare_anew(self, sql: str, params: list[Any] | dict[str, Any], *, waits: bool = True) -> Prepared:
         """Prepare a statement as :meth:`prepare` does, but always at the controller.
 
         A plan that was known is replaced once there is an answer: without a controller it stays.
@@ -253,15 +338,15 @@ class Session(_KnownTables):
         key = sql, pruning, options
         asked = Prepare(sql, params, {"pruning": pruning.value, **dict(options)}, uuid.uuid4().hex)
         prepared, statistics_version = self._prepare(asked, waits=waits)
-        kept = statement_cache.cacheable(prepared)
+        kept = cacheable(prepared)
         # A plan of the catalog or statistics before must not be kept once another thread has heard of newer ones.
         with self._lock:
             if (
                 kept is not None
-                and statement_cache.catalog_version(kept) >= self._catalog_version
-                and (statistics_version >= self._statistics_version or not statement_cache.is_estimated(kept))
+                and catalog_version(kept) >= self._catalog_version
+                and (statistics_version >= self._statistics_version or not is_estimated(kept))
             ):
-                self.statements.put(key, params, kept, *statement_cache.types_needed(kept))
+                self.statements.put(key, params, kept, *types_needed(kept))
             else:
                 self.statements.forget(key, params)
         return prepared
@@ -282,7 +367,7 @@ class Session(_KnownTables):
             options = {**dict(self._plan_options), name: value}
             self._plan_options = tuple((key, text) for key, text in sorted(options.items()) if text)
 
-    def _prepare(self, asked: Prepare, *, waits: bool) -> tuple[statement_cache.Prepared, int]:
+    def _prepare(self, asked: Prepare, *, waits: bool) -> tuple[Prepared, int]:
         """Have a statement prepared; returns it and the version of the statistics with which it was planned.
 
         Where the answer names the large scheme of a table that is not known here, the table is fetched, and the

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from secateur.errors import ProgrammingError
 from secateur.protocol.message import Message
-from secateur.protocol.table_rights import TableGrant, TokenRole
-from secateur.protocol.tokens import CreateToken, GrantedToken, ListTokens, NewToken, RevokeToken
+from secateur.protocol.tokens import CreateToken, GrantedToken, ListTokens, NewToken, RevokeToken, TableGrant, TokenRole
 
 _ROLES: Final = {role.title: role for role in TokenRole}
 _ANY_NAME: Final = r'(?:"(?:[^"]|"")+"|[\w.]+)'

@@ -32,9 +32,9 @@ from secateur.dependencies import log_untested
 from secateur.engine_limits import EngineLimits
 from secateur.planner.cost_model import CostModel
 from secateur.protocol.copies import DrainMembers, GetRebalancing
+from secateur.protocol.hello import Pruning
 from secateur.protocol.membership import GetMembers, MemberInfo, NameMember, ReportMemberLost
 from secateur.protocol.message import Message, Role
-from secateur.protocol.pruning import Pruning
 from secateur.wire import Channel, Limits, Tls
 
 P = ParamSpec("P")

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from secateur.cluster.background_tasks import BackgroundTasks
+from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.peers import MemberCaller
 from secateur.cluster.termination_protocol import LEASE_RENEWED_S, Ask, Silence, TerminationProtocol
 from secateur.cluster.write_latch import WriteLatch

@@ -1,18 +1,19 @@
-"""Connections from one process of the cluster to the members: opened on demand, kept, closed together."""
+"""Connections from one process of the cluster to the members, and the requests of a member to the controller."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
+from secateur.client.execution.retry_policy import CONTROLLER_WAIT_S
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
-from secateur.errors import Error, InterfaceError, MemberLostError
+from secateur.errors import Error, InterfaceError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.message import Message, Notice, Role
-from secateur.protocol.operation import operation_of
+from secateur.protocol.operations import operation_of
 from secateur.wire import Answer, Payload
 from secateur.wire.peer import Peer
 
@@ -153,3 +154,37 @@ class Peers:
         """Close every connection."""
         await asyncio.gather(*(peer.close() for peer in self._peers.values()), *self._closing)
         self._peers.clear()
+
+
+_PAUSE_S: Final = 0.1
+
+
+class ControllerRequests:
+    """Sends requests to the controller, again and again for a while if repeating them does no harm.
+
+    Args:
+        controller: The controller.
+        wait_s: How long to wait for a controller that cannot be reached.
+    """
+
+    def __init__(self, controller: Peer, wait_s: float = CONTROLLER_WAIT_S) -> None:
+        self._controller = controller
+        self._wait_s = wait_s
+
+    async def request(self, message: Message[R], payload: Payload = b"") -> Answer[R]:
+        """Send a request and wait for the whole answer.
+
+        Raises:
+            Error: As :meth:`secateur.wire.Peer.request`.
+        """
+        loop = asyncio.get_running_loop()
+        end_s: float | None = None  # counted from the first failure: the request may have waited long for its answer
+        while True:
+            try:
+                return await self._controller.request(message, payload)
+            except (UnreachableError, MemberLostError) as error:
+                end_s = end_s or loop.time() + self._wait_s
+                is_own = error.details.get("address") == self._controller.address  # else the controller's answer
+                if not is_own or not operation_of(message).is_idempotent or loop.time() >= end_s:
+                    raise
+            await asyncio.sleep(_PAUSE_S)

@@ -3,19 +3,41 @@
 A client keeps the plans of its statements, and sends their ids to the member that owns the rows. A member that has not
 run a statement yet asks the controller for its plan. Without a controller, members that have run it still have it: the
 id of a plan is a digest of it, so any sender can be trusted.
+
+The SELECTs by which sources of jobs say what they read are planned by the controller as well.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
-from secateur.cluster.peers import Peers
+from msgspec.structs import replace
+
+from secateur.client.dbapi.parameters import plain_values, values_of
+from secateur.cluster.member.statements.local_execution import bound_partitions, check_versions
+from secateur.cluster.member.statements.statements import StatementRunner
+from secateur.cluster.peers import ControllerRequests, Peers
+from secateur.dag.source_query import SourceQuery
+from secateur.engine.runtime.services import PlannedQuery
+from secateur.engine.sql.key_search import KeySearch
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
-from secateur.protocol.query import GetPlan
+from secateur.errors import (
+    DagError,
+    DeadlineError,
+    Error,
+    MemberLostError,
+    TopologyChangedError,
+    UnknownTableError,
+    UnreachableError,
+)
+from secateur.protocol.kept_plans import KeptPlans
+from secateur.protocol.query import GetPlan, Prepare
+from secateur.protocol.statements import SelectStatement
+from secateur.storage.member_store import MemberStore
 from secateur.wire.peer import Peer
 
 _CONTROLLER_FIRST_S: Final = 0.5
@@ -111,3 +133,56 @@ class PlanSource:
         except MemberLostError:  # the connection broke, and the next one may not
             answer = await self._peers.ask(member, asked)
         return SelectPlan.decoded(asked.plan_id, answer.message.plan)
+
+
+_KEPT_MAX: Final = 256
+
+
+class SourceQueries:
+    """Plans SELECTs for the jobs that this member coordinates. Lives on the member's event loop.
+
+    What the controller has planned is kept for the next job, until a table that it reads has changed.
+
+    Args:
+        store: The tables, as they are now.
+        statements: Has the plans.
+        controller: Plans what is not known here.
+    """
+
+    def __init__(self, store: MemberStore, statements: StatementRunner, controller: ControllerRequests) -> None:
+        self._store = store
+        self._statements = statements
+        self._controller = controller
+        self._kept: KeptPlans[str, SelectStatement] = KeptPlans(_KEPT_MAX)
+
+    async def planned(self, query: SourceQuery) -> PlannedQuery:
+        """Plan a query for a run that starts now. One round trip if it is not known, else none.
+
+        Raises:
+            ProgrammingError: The SELECT is wrong.
+            DagError: It is no SELECT.
+            ParameterError: The parameters are not those of the statement.
+        """
+        params = plain_values(query.params)
+        statement = self._kept.get(query.sql, params)
+        if statement is not None:
+            try:
+                return await self._bound(statement, params, pruning=query.pruning)
+            except (TopologyChangedError, UnknownTableError):
+                self._kept.forget(query.sql, params)
+        prepared = (await self._controller.request(Prepare(query.sql, params))).message.statement
+        if not isinstance(prepared, SelectStatement):
+            raise DagError(f"a source reads the rows of a SELECT, not of {query.sql!r}")
+        self._kept.put(query.sql, params, prepared, prepared.typed, prepared.parameter_names)
+        return await self._bound(prepared, params, pruning=query.pruning)
+
+    async def _bound(
+        self, statement: SelectStatement, params: list[Any] | dict[str, Any], *, pruning: bool
+    ) -> PlannedQuery:
+        plan = await self._statements.plan(statement.plan_id)
+        check_versions(self._store, plan)
+        values = await self._statements.with_values(plan, values_of(statement, params, time.time()))
+        partitions = bound_partitions(plan, values, pruning=pruning)
+        if not pruning:
+            plan = replace(plan, scans=tuple(replace(scan, keys=KeySearch()) for scan in plan.scans))
+        return PlannedQuery(plan, values, partitions)

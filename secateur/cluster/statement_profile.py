@@ -12,8 +12,7 @@ from secateur.engine.runtime.result import ResultCollector
 from secateur.engine.sql.select_job import merge_names, vertex_names
 from secateur.engine.sql.select_plan import PinnedScan, SelectPlan
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.metrics import VertexMetrics
-from secateur.protocol.profile import RunProfile, StageWork
+from secateur.protocol.metrics import RunProfile, StageWork, VertexMetrics
 
 
 class CountedResult(ResultCollector):

@@ -7,8 +7,7 @@ from secateur.exports import exports
 _FILES = {
     "http_client": ["HttpClient"],
     "http_job": ["HttpJob"],
-    "http_result": ["HttpResult"],
-    "http_statement": ["HttpStatement", "StatementInfo"],
+    "http_statement": ["HttpResult", "HttpStatement", "StatementInfo"],
     "http_transport": ["HttpTransport"],
     "json_values": ["PARAMETER_TYPES", "json_parameters", "parameters_of"],
     "statement_state": ["StatementState"],

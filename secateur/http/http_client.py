@@ -12,18 +12,16 @@ import msgspec
 import pyarrow as pa
 
 from secateur.client.connect import TLS_CA_VARIABLE, TOKEN_VARIABLE
-from secateur.client.dbapi.explain import Explain
+from secateur.client.dbapi.connection import Explain
 from secateur.client.dbapi.parameters import Parameters, plain_values
 from secateur.client.jobs.job import JobInfo
 from secateur.client.jobs.submittable import Submittable
 from secateur.errors import DeadlineError, Error
 from secateur.http.arrow_answers import ARROW_TYPE
 from secateur.http.http_job import HttpJob, JobAnswer, config_body, job_body
-from secateur.http.http_result import HttpResult
-from secateur.http.http_statement import HttpStatement, StatementInfo, result_of
-from secateur.http.http_transport import HttpTransport, Token, decoded
+from secateur.http.http_statement import HttpResult, HttpStatement, StatementInfo, result_of
+from secateur.http.http_transport import HttpTransport, Token, decoded, error_of_answer
 from secateur.http.json_values import json_parameters
-from secateur.http.problem_errors import error_of_answer
 from secateur.protocol.job_config import JobConfig
 from secateur.wire.tls import Tls
 

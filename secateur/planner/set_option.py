@@ -16,7 +16,7 @@ from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import Token
-from secateur.protocol.pruning import Pruning
+from secateur.protocol.hello import Pruning
 from secateur.protocol.statements import SetOption, SetPruning, SetTimeout, Setting, ShowSettings
 from secateur.tunable import Tunable
 

@@ -21,10 +21,10 @@ from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.prune.bounds import ScanBounds
 from secateur.planner.text.parameters import NO_USES, TypeUses
 from secateur.planner.views import ViewDef
-from secateur.protocol.pruning import Pruning
+from secateur.protocol.hello import Pruning
 from secateur.protocol.statements import Statement, TextualParameters
 from secateur.protocol.steps import SubqueryUse
-from secateur.protocol.table_rights import TableRights, TokenRole
+from secateur.protocol.tokens import TableRights, TokenRole
 
 
 class ExplainFormat(Enum):

@@ -9,7 +9,7 @@ import msgspec
 
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Acknowledged, Message
-from secateur.protocol.profile import StageWork
+from secateur.protocol.metrics import StageWork
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Final, TypedDict
 
 import msgspec
 
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.message import Message
-from secateur.protocol.pruning import Pruning
+
+
+class Pruning(StrEnum):
+    """Whether statements run only where their partitions are. False in a condition when off."""
+
+    ON = "on"
+    """Run where the required partitions are."""
+    OFF = "off"
+    """Run everything everywhere."""
+    VERIFY = "verify"
+    """Run both ways and raise when the rows differ."""
+
+    def __bool__(self) -> bool:
+        return self is not Pruning.OFF
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
 
 PROTOCOL_VERSION: Final = 4
 """The version is in the head of every frame, so a peer of another version is recognised by its first bytes.

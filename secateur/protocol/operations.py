@@ -1,4 +1,4 @@
-"""The enumeration of all operations: who answers each, who may request it, and its special properties.
+"""The operations: who answers each, who may request it, its special properties, and the role that it needs.
 
 The one place that lists them. A server dispatches by it, and has a handler for each; the wire refuses a request that
 its sender may not make, before a handler sees it. A client knows at most the users' token; members and the controller
@@ -12,17 +12,19 @@ server.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from enum import Enum, Flag, auto
+from typing import Any, Final, TypeAlias, get_args, get_origin
+
+import msgspec
 
 from secateur.protocol import (
     catalog,
     change_feed,
     changes,
     copies,
-    external_tables,
     hello,
     jobs,
-    key_value,
     many,
     membership,
     query,
@@ -30,7 +32,126 @@ from secateur.protocol import (
     snapshots,
     tokens,
 )
-from secateur.protocol.operation import ANYBODY, CLUSTER, CONTROLLER, MEMBERS, OperationBase, Server, Trait
+from secateur.protocol.codec import Codec
+from secateur.protocol.message import Message, Notice, Role
+from secateur.protocol.tokens import TokenRole
+
+Callers: TypeAlias = frozenset[Role]
+
+ANYBODY: Final[Callers] = frozenset(Role)
+CLUSTER: Final[Callers] = frozenset({Role.MEMBER, Role.CONTROLLER})
+MEMBERS: Final[Callers] = frozenset({Role.MEMBER})
+CONTROLLER: Final[Callers] = frozenset({Role.CONTROLLER})
+
+
+class Server(Enum):
+    """The server that answers an operation."""
+
+    CONTROLLER = "controller"
+    MEMBER = "member"
+    ANY = "any"
+
+
+class Trait(Flag):
+    """A special property of an operation."""
+
+    NONE = 0
+    HOUSEKEEPING = auto()
+    """It concerns the cluster and no statement, and so does not count as a frame received."""
+    ABANDONABLE = auto()
+    """It is cancelled where it waits when its answer is no longer needed: it changes nothing, or only something that
+    is dropped anyway."""
+    IDEMPOTENT = auto()
+    """Repeating it does no harm, so it is sent again if a connection broke before its answer came."""
+    STREAMS = auto()
+    """Its answer comes in parts."""
+
+
+class OperationBase(Enum):
+    """One operation.
+
+    An enumeration of operations derives from this class; each of its members belongs to one type of request.
+
+    Attributes:
+        code: Its number in the head of a frame. It is part of the protocol: never renumber.
+        at: The server that answers it.
+        request: The type of its requests: a :class:`~secateur.protocol.message.Message`, or a
+            :class:`~secateur.protocol.message.Notice`.
+        reply: The type of its replies; None for a notice, which has none.
+        callers: The peers that may request it.
+        is_housekeeping: :attr:`Trait.HOUSEKEEPING`.
+        is_abandonable: :attr:`Trait.ABANDONABLE`.
+        is_idempotent: :attr:`Trait.IDEMPOTENT`.
+        streams: :attr:`Trait.STREAMS`.
+        title: Its name, for people.
+        requests: Writes and reads its requests.
+        replies: Writes and reads its replies.
+    """
+
+    code: int
+    at: Server
+    request: type[msgspec.Struct]
+    reply: type[msgspec.Struct] | None
+    callers: Callers
+    is_housekeeping: bool
+    is_abandonable: bool
+    is_idempotent: bool
+    streams: bool
+    title: str
+    requests: Codec[Any]
+    replies: Codec[Any]
+
+    def __init__(
+        self, code: int, at: Server, request: type[msgspec.Struct], callers: Callers, traits: Trait = Trait.NONE
+    ) -> None:
+        if request in _by_request:
+            raise TypeError(
+                f"{request.__name__} is the request of {self.name} and of {_by_request[request].name}: each operation"
+                " has a type of its own"
+            )
+        _by_request[request] = self
+        self.code = code
+        self.at = at
+        self.request = request
+        self.reply = _reply_of(request)
+        self.callers = callers
+        self.is_housekeeping = Trait.HOUSEKEEPING in traits
+        self.is_abandonable = Trait.ABANDONABLE in traits
+        self.is_idempotent = Trait.IDEMPOTENT in traits
+        self.streams = Trait.STREAMS in traits
+        self.title = self.name.lower()
+        self.requests = Codec(request)
+        self.replies = Codec(self.reply)
+
+    __hash__ = object.__hash__
+    """Servers find the handler of every request by its operation, and the hash of Enum is written in Python."""
+
+    @classmethod
+    def at_server(cls, server: Server) -> Mapping[int, OperationBase]:
+        """The operations that a server answers, by code."""
+        return {operation.code: operation for operation in cls if operation.at in (server, Server.ANY)}
+
+
+_by_request: Final[dict[type[msgspec.Struct], OperationBase]] = {}
+
+
+def operation_of(request: msgspec.Struct) -> OperationBase:
+    """The operation that a message asks for."""
+    return _by_request[type(request)]
+
+
+def _reply_of(request: type[msgspec.Struct]) -> type[msgspec.Struct] | None:
+    """The ``R`` of the ``Message[R]`` from which a request derives."""
+    if issubclass(request, Notice):
+        return None
+    for kind in request.__mro__:
+        for base in kind.__dict__.get("__orig_bases__", ()):
+            if get_origin(base) is Message:
+                (reply,) = get_args(base)
+                if isinstance(reply, type):
+                    return reply
+    raise TypeError(f"{request.__name__} has to derive from Message[...] with the type of its reply, or from Notice")
+
 
 _AT_CONTROLLER: Final = Server.CONTROLLER
 _AT_MEMBER: Final = Server.MEMBER
@@ -41,7 +162,7 @@ _REPEATED: Final = Trait.HOUSEKEEPING | Trait.IDEMPOTENT
 
 
 class Operation(OperationBase):
-    """See :class:`~secateur.protocol.operation.OperationBase`.
+    """See :class:`OperationBase`.
 
     The numbers are part of the protocol: never renumber, never use one again.
     """
@@ -73,8 +194,8 @@ class Operation(OperationBase):
     GET_MEMBERS = 32, _AT_CONTROLLER, membership.GetMembers, CONTROLLER, _IDEMPOTENT
     REPORT_MEMBER_LOST = 33, _AT_CONTROLLER, membership.ReportMemberLost, CONTROLLER, _IDEMPOTENT
     REPORT_COPY_LOST = 34, _AT_CONTROLLER, membership.ReportCopyLost, CLUSTER, _IDEMPOTENT
-    REGISTER_EXTERNAL_TABLE = 35, _AT_CONTROLLER, external_tables.RegisterExternalTable, ANYBODY
-    GET_EXTERNAL_TABLE = 36, _AT_CONTROLLER, external_tables.GetExternalTable, MEMBERS, _REPEATED
+    REGISTER_EXTERNAL_TABLE = 35, _AT_CONTROLLER, catalog.RegisterExternalTable, ANYBODY
+    GET_EXTERNAL_TABLE = 36, _AT_CONTROLLER, catalog.GetExternalTable, MEMBERS, _REPEATED
     GET_RANGES = 37, Server.ANY, catalog.GetRanges, ANYBODY, _REPEATED
     REPORT_TO_CONTROLLER = 38, _AT_CONTROLLER, recovery.ReportToController, MEMBERS, _REPEATED
     DESCRIBE_STATEMENT = 46, _AT_CONTROLLER, query.DescribeStatement, MEMBERS, _REPEATED
@@ -105,7 +226,7 @@ class Operation(OperationBase):
     OPEN_SNAPSHOT = 64, _AT_MEMBER, snapshots.OpenSnapshot, ANYBODY, _ABANDONABLE | _IDEMPOTENT
     READ_SNAPSHOT = 65, _AT_MEMBER, snapshots.ReadSnapshot, ANYBODY, _ABANDONABLE | _IDEMPOTENT
     CLOSE_SNAPSHOT = 66, _AT_MEMBER, snapshots.CloseSnapshot, ANYBODY, _IDEMPOTENT
-    GET_ROWS = 67, _AT_MEMBER, key_value.GetRows, ANYBODY, _ABANDONABLE | _IDEMPOTENT
+    GET_ROWS = 67, _AT_MEMBER, query.GetRows, ANYBODY, _ABANDONABLE | _IDEMPOTENT
     READ_CHANGES = 68, _AT_MEMBER, change_feed.ReadChanges, ANYBODY, _ABANDONABLE | _IDEMPOTENT
     BOUND_CHANGES = 69, _AT_MEMBER, change_feed.BoundChanges, ANYBODY, _ABANDONABLE | _IDEMPOTENT
     GET_JOB_LOGS = 70, _AT_MEMBER, jobs.GetJobLogs, ANYBODY, _ABANDONABLE | _IDEMPOTENT
@@ -160,8 +281,8 @@ class Operation(OperationBase):
     TAKE_TOPOLOGY = 136, _AT_MEMBER, catalog.TakeTopology, CONTROLLER, _HOUSEKEEPING
     GET_STATEMENTS = 137, _AT_MEMBER, query.GetStatements, CONTROLLER, _HOUSEKEEPING
     GET_MEMBER_STATS = 138, _AT_MEMBER, membership.GetMemberStats, CONTROLLER, _HOUSEKEEPING
-    DESCRIBE_CONNECTOR = 140, _AT_MEMBER, external_tables.DescribeConnector, CONTROLLER, _HOUSEKEEPING
-    LIST_EXTERNAL_PARTITIONS = 141, _AT_MEMBER, external_tables.ListExternalPartitions, CONTROLLER, _HOUSEKEEPING
+    DESCRIBE_CONNECTOR = 140, _AT_MEMBER, catalog.DescribeConnector, CONTROLLER, _HOUSEKEEPING
+    LIST_EXTERNAL_PARTITIONS = 141, _AT_MEMBER, catalog.ListExternalPartitions, CONTROLLER, _HOUSEKEEPING
     BUILD_COPIES = 144, _AT_MEMBER, copies.BuildCopies, CONTROLLER, _HOUSEKEEPING
     COUNT_COPIES = 145, _AT_MEMBER, copies.CountCopies, CONTROLLER, _HOUSEKEEPING
     FORGET_COPIES = 146, _AT_MEMBER, copies.ForgetCopies, CONTROLLER, _REPEATED
@@ -181,3 +302,67 @@ class Operation(OperationBase):
 
 CONTROLLER_OPERATIONS: Final = Operation.at_server(Server.CONTROLLER)
 MEMBER_OPERATIONS: Final = Operation.at_server(Server.MEMBER)
+
+
+ROLES: Final[Mapping[OperationBase, TokenRole]] = {
+    Operation.HELLO: TokenRole.READ,
+    Operation.GET_TOPOLOGY: TokenRole.READ,
+    Operation.GET_TABLES: TokenRole.READ,
+    Operation.GET_TABLE_VERSIONS: TokenRole.READ,
+    Operation.GET_OWNERS: TokenRole.READ,
+    Operation.GET_OWNER_PAGES: TokenRole.READ,
+    Operation.GET_RANGES: TokenRole.READ,
+    Operation.REFRESH_STATISTICS: TokenRole.READ,
+    Operation.PREPARE: TokenRole.READ,
+    Operation.EXPLAIN: TokenRole.READ,
+    Operation.EXECUTE: TokenRole.READ,
+    Operation.EXECUTE_MANY: TokenRole.READ,
+    Operation.EXECUTE_FIRST_STAGE: TokenRole.READ,
+    Operation.PROFILE: TokenRole.READ,
+    Operation.NEXT_ROWS: TokenRole.READ,
+    Operation.CLOSE_RESULT: TokenRole.READ,
+    Operation.GET_ROWS: TokenRole.READ,
+    Operation.OPEN_SNAPSHOT: TokenRole.READ,
+    Operation.READ_SNAPSHOT: TokenRole.READ,
+    Operation.CLOSE_SNAPSHOT: TokenRole.READ,
+    Operation.READ_CHANGES: TokenRole.READ,
+    Operation.BOUND_CHANGES: TokenRole.READ,
+    Operation.LIST_JOBS: TokenRole.READ,
+    Operation.WAIT_FOR_JOB: TokenRole.READ,
+    Operation.GET_JOB_PLAN: TokenRole.READ,
+    Operation.GET_JOB_METRICS: TokenRole.READ,
+    Operation.MAKE_RANGES: TokenRole.WRITE,
+    Operation.PUBLISH_LOAD: TokenRole.WRITE,
+    Operation.ABORT_LOAD: TokenRole.WRITE,
+    Operation.CHANGE_ONE_PARTITION: TokenRole.WRITE,
+    Operation.CHANGE_MANY: TokenRole.WRITE,
+    Operation.CHANGE_SEVERAL_PARTITIONS: TokenRole.WRITE,
+    Operation.CHANGE_TABLE: TokenRole.WRITE,
+    Operation.GET_RETURNED_ROWS: TokenRole.WRITE,
+    Operation.WRITE_ROWS: TokenRole.WRITE,
+    Operation.WRITE_MANY: TokenRole.WRITE,
+    Operation.STAGE_ROWS: TokenRole.WRITE,
+    Operation.DROP_UNUSED_TABLE: TokenRole.ADMIN,
+    Operation.CREATE_TOKEN: TokenRole.ADMIN,
+    Operation.LIST_TOKENS: TokenRole.ADMIN,
+    Operation.REVOKE_TOKEN: TokenRole.ADMIN,
+    Operation.REGISTER_EXTERNAL_TABLE: TokenRole.CODE,
+    Operation.NEW_JOB: TokenRole.CODE,
+    Operation.SUBMIT_JOB: TokenRole.CODE,
+    Operation.RESOLVE_JOB: TokenRole.CODE,
+    Operation.CANCEL_JOB: TokenRole.CODE,
+    Operation.STOP_JOB: TokenRole.CODE,
+    Operation.GET_JOB_RESULT: TokenRole.CODE,
+    Operation.GET_JOB_LOGS: TokenRole.CODE,
+}
+"""What the bearer of a token needs to make a request: every operation that clients may request.
+
+``callers`` of the operation says who else may. A server looks here before a handler sees the request. PREPARE is open
+to readers, because the text has to be read to know what it does: the controller then asks the statement for its
+``role``. A new operation that is not here needs the highest role.
+"""
+
+
+def role_needed(operation: OperationBase) -> TokenRole:
+    """The lowest role that may request an operation."""
+    return ROLES.get(operation, TokenRole.CODE)

@@ -1,18 +1,17 @@
-"""Requests and replies of statements: planning at the controller, and execution at a member."""
+"""Requests and replies of statements, planned at the controller and run at a member, and of reads by primary key."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.protocol.hello import Versions
-from secateur.protocol.latency_histogram import LatencyHistogram
 from secateur.protocol.message import Acknowledged, Message
-from secateur.protocol.plan_summary import PlanSummary
-from secateur.protocol.profile import RunProfile
+from secateur.protocol.metrics import RunProfile
+from secateur.protocol.plan_summary import LatencyHistogram, PlanSummary
 from secateur.protocol.statements import PreparedStatement
 from secateur.protocol.steps import NarrowedScans, SteppedQuery, StepResult
 
@@ -393,3 +392,33 @@ class KillRunningStatement(Message[Acknowledged], frozen=True):
     """End a statement of the member by its number, as the controller was asked by KILL."""
 
     number: int
+
+
+FOUND_ROWS_MAX: Final = 256
+"""Up to so many rows that were found by their keys are sent as plain values: who asks for them wants Python values."""
+
+
+class FoundRows(msgspec.Struct, frozen=True, array_like=True):
+    """The rows of some keys, in the order of the keys, without those that are not there.
+
+    Attributes:
+        missing: The positions of the keys that have no row, ascending.
+        values: The values of each column of the table, if there are few rows; else the rows are the payload.
+    """
+
+    missing: list[int]
+    values: list[list[Any]] | None = None
+
+
+class GetRows(Message[FoundRows], frozen=True, array_like=True):
+    """Ask the owner of some keys for their rows.
+
+    Attributes:
+        table_id: The table.
+        table_version: The version of its definition that the client knows: its columns and ranges.
+        keys: Complete primary keys: canonical values in key order.
+    """
+
+    table_id: int
+    table_version: int
+    keys: list[list[Any]]

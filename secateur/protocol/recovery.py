@@ -15,8 +15,8 @@ from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.partitioning.types.named_type import NamedType
 from secateur.protocol.changes import SettleLoad, StreamBatch
+from secateur.protocol.hello import Pruning
 from secateur.protocol.message import Acknowledged, Message
-from secateur.protocol.pruning import Pruning
 from secateur.protocol.tokens import GrantedToken
 
 

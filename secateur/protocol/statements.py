@@ -24,10 +24,10 @@ from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.coerce import coerce
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.copy_file import CopyFile
-from secateur.protocol.pruning import Pruning
+from secateur.protocol.hello import Pruning
 from secateur.protocol.row_merge import RowMerge
 from secateur.protocol.steps import SteppedQuery
-from secateur.protocol.table_rights import TableRights, TokenRole
+from secateur.protocol.tokens import TableRights, TokenRole
 
 _FILES_REFUSED: Final = (
     "COPY, BACKUP, RESTORE and tables of files read and write files of the client's machine, and this connection"

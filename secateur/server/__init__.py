@@ -8,8 +8,8 @@ _FILES = {
     "application": ["app"],
     "guard": ["Guard"],
     "http_server": ["HttpServer", "serve"],
-    "idempotency": ["IdempotencyKeys"],
     "limits": ["ServerLimits"],
+    "state": ["IdempotencyKeys"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

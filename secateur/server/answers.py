@@ -15,8 +15,8 @@ from starlette.exceptions import HTTPException
 from secateur.errors import InternalError
 from secateur.http.arrow_answers import ARROW_TYPE
 from secateur.server.problems import PROBLEM_TYPE
-from secateur.server.results import JsonPage, KeptResult, arrow_stream, fetched, json_page, text_stream
 from secateur.server.state import ServerOfCaller
+from secateur.server.statements import JsonPage, KeptResult, arrow_stream, fetched, json_page, text_stream
 
 PROBLEM_ANSWER: Final[dict[str, Any]] = {
     "description": "The request failed.",

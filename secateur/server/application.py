@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+import json
+import re
+import shlex
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
+from html import escape
 from typing import Any, Final
 
 from fastapi import FastAPI, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
-from secateur.client.address import parse_address
-from secateur.client.connect import tls_for, token_for
+from secateur.client.connect import parse_address, tls_for, token_for
 from secateur.client.dbapi.connection import Connection
 from secateur.client.jobs.job import JobInfo
 from secateur.errors import AuthenticationError, Error
@@ -22,10 +26,10 @@ from secateur.server import job_routes, statement_routes, system_routes
 from secateur.server.answers import FORBIDDEN_ANSWER, NOT_ADMITTED_ANSWER, PROBLEM_ANSWER, json_answer
 from secateur.server.dashboard import pages, plan_routes
 from secateur.server.dashboard.readings import PacedReading
+from secateur.server.dashboard.templating import rendered
 from secateur.server.guard import Guard
 from secateur.server.limits import ServerLimits
 from secateur.server.metrics import METRICS_TYPE, Metrics
-from secateur.server.operations_page import operations_page
 from secateur.server.problems import (
     Problem,
     answer_bug,
@@ -35,6 +39,84 @@ from secateur.server.problems import (
 )
 from secateur.server.state import Server, ServerState
 from secateur.wire import Tls
+
+_CODE: Final = re.compile(r"`([^`]+)`")
+_PATH_FIELD: Final = re.compile(r"\{\w+\}")
+
+
+def operations_page(document: Mapping[str, Any]) -> str:
+    """An OpenAPI document as one HTML page.
+
+    It needs no script, and nothing from outside.
+
+    Args:
+        document: As ``/openapi.json`` has it.
+    """
+    operations = [
+        {
+            "id": operation["operationId"],
+            "method": method,
+            "path": path,
+            "summary": operation["summary"],
+            "description": operation["description"],
+            "fields": _fields(operation, document),
+            "example": _example(path, method, operation, document),
+        }
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+    ]
+    values = {"info": document["info"], "operations": operations, "prose": _prose, "type": _type}
+    return rendered("operations.html", values)
+
+
+def _prose(text: str) -> Markup:
+    """A text as HTML, with what stands in backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", escape(text)))
+
+
+def _example(path: str, method: str, operation: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    """A request as curl sends it."""
+    named = ((one["name"], one["schema"].get("examples")) for one in operation.get("parameters", ()))
+    query = "&".join(f"{name}={examples[0]}" for name, examples in named if examples)
+    target = f"$SECATEUR_URL{_PATH_FIELD.sub('$ID', path)}{'?' if query else ''}{query}"
+    parts = [f'curl -s "{target}" -H "Authorization: Bearer $SECATEUR_TOKEN"']
+    if method == "delete":
+        parts.append("-X DELETE")
+    form = _form(operation, document)
+    for example in form.get("examples", ())[:1]:
+        body = {field: example[field] for field in form["properties"] if field in example}
+        parts.append(f"-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}")
+    return " \\\n  ".join(parts)
+
+
+def _form(operation: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The form of the body; nothing for an operation without one."""
+    schema = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    form: Mapping[str, Any] = document["components"]["schemas"].get(schema.get("$ref", "").rpartition("/")[2], {})
+    return form
+
+
+def _fields(operation: Mapping[str, Any], document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The parameters of an operation, and the fields of its body in the same form."""
+    form = _form(operation, document)
+    found: list[Mapping[str, Any]] = [
+        {"required": False, "description": "", **parameter} for parameter in operation.get("parameters", ())
+    ]
+    for name, schema in form.get("properties", {}).items():
+        is_required, meaning = name in form.get("required", ()), schema.get("description", "")
+        found.append({"name": name, "in": "body", "required": is_required, "schema": schema, "description": meaning})
+    return found
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(_type(choice) for choice in schema["anyOf"])
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    if "enum" in schema:
+        return " or ".join(map(str, schema["enum"]))
+    return str(schema.get("type", "anything"))
+
 
 _TITLE: Final = "secateur"
 _DESCRIPTION: Final = (

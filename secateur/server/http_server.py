@@ -16,14 +16,13 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from secateur.client.address import parse_address
-from secateur.client.connect import connect, token_for
+from secateur.client.connect import connect, parse_address, token_for
 from secateur.errors import InterfaceError, NotSupportedError, OperationalError
 from secateur.server.application import app
 from secateur.server.limits import ServerLimits
 from secateur.wire.limits import Limits
+from secateur.wire.server import TlsListener
 from secateur.wire.tls import Tls, server_context
-from secateur.wire.tls_listener import TlsListener
 
 _CONNECTIONS_MAX: Final = 512
 """With so many uvicorn refuses requests, so room is made before that."""
@@ -197,7 +196,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class _HttpsServer(uvicorn.Server):
-    """uvicorn's server, which accepts its connections by a :class:`~secateur.wire.tls_listener.TlsListener`.
+    """uvicorn's server, which accepts its connections by a :class:`~secateur.wire.server.TlsListener`.
 
     Args:
         config: That of uvicorn, without its own TLS.

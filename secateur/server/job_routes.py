@@ -15,8 +15,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
 
 from secateur.client.dbapi.connection import Connection
-from secateur.client.jobs.job import JobInfo
-from secateur.client.jobs.job_log import LogLine
+from secateur.client.jobs.job import JobInfo, LogLine
 from secateur.client.jobs.job_status import JobStatus
 from secateur.client.jobs.submittable import Params, SourceSelect
 from secateur.dag.codec import carries_code
@@ -29,12 +28,18 @@ from secateur.partitioning.types.column_type import type_of_arrow
 from secateur.protocol.statements import ResultColumn
 from secateur.server import forms
 from secateur.server.answers import STREAMED_ANSWERS, json_answer, result_answer, rows_form
-from secateur.server.dag_forms import dag_of_form
-from secateur.server.job_forms import JobForm, JobList, JobLogForm, JobMetricsList, JobResultPage, JobStatusForm
+from secateur.server.dag_forms import (
+    JobForm,
+    JobList,
+    JobLogForm,
+    JobMetricsList,
+    JobResultPage,
+    JobStatusForm,
+    dag_of_form,
+)
 from secateur.server.problems import problem_of, problem_response
-from secateur.server.results import KeptResult
 from secateur.server.state import Server, ServerOfCaller
-from secateur.server.statements import SubmittedStatement
+from secateur.server.statements import KeptResult, SubmittedStatement
 
 router = APIRouter(prefix="/api/v1")
 

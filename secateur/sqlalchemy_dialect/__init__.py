@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from secateur.exports import exports
 
 if TYPE_CHECKING:
+    from secateur.sqlalchemy_dialect.compiler import InsertOnConflict, insert
     from secateur.sqlalchemy_dialect.dialect import SecateurDialect
-    from secateur.sqlalchemy_dialect.dml import InsertOnConflict, insert
     from secateur.sqlalchemy_dialect.types import (
         HUGEINT,
         TINYINT,
@@ -40,7 +40,6 @@ __all__ = [
 
 _FILES = {
     "dialect": ["SecateurDialect"],
-    "dml": ["InsertOnConflict", "insert"],
     "types": [
         "HUGEINT",
         "TINYINT",
@@ -53,6 +52,7 @@ _FILES = {
         "UnitTimestamp",
         "reflected_type",
     ],
+    "compiler": ["InsertOnConflict", "insert"],
 }
 
 _, __getattr__ = exports(__name__, _FILES)

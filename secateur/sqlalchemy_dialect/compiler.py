@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from sqlalchemy import types as sqltypes
+from sqlalchemy.dialects.postgresql import Insert
 from sqlalchemy.dialects.postgresql import base as postgresql
 from sqlalchemy.exc import CompileError
 from sqlalchemy.sql import compiler
@@ -194,3 +195,20 @@ class SecateurDdlCompiler(compiler.DDLCompiler):
 
     def visit_drop_constraint(self, drop: Any, **kw: Any) -> str:
         raise CompileError("ALTER TABLE ... DROP CONSTRAINT is not supported: only the primary key is checked")
+
+
+class InsertOnConflict(Insert):
+    """An INSERT with ``on_conflict_do_update``, ``on_conflict_do_nothing`` and ``excluded``."""
+
+    stringify_dialect = "secateur"
+    inherit_cache = Insert.inherit_cache  # SQLAlchemy 2.0 compiles each one anew
+
+
+def insert(table: Any) -> InsertOnConflict:
+    """Begin an INSERT that may say what happens to rows whose keys are there already.
+
+    Args:
+        table: A :class:`sqlalchemy.Table`, or a mapped class. ``index_elements`` of its ``on_conflict_...`` methods are
+            columns of the primary key, which alone is unique; names of constraints are not known.
+    """
+    return InsertOnConflict(table)

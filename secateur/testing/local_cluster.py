@@ -31,7 +31,7 @@ from secateur.partitioning.topology.topology import MemberAddress, Ownership, To
 from secateur.protocol.codec import decode, encode
 from secateur.protocol.job_config import JobConfig
 from secateur.protocol.message import Notice
-from secateur.protocol.operation import operation_of
+from secateur.protocol.operations import operation_of
 from secateur.storage.change import load_mode
 from secateur.storage.member_store import MemberStore
 

@@ -12,7 +12,6 @@ from secateur.exports import exports
 from secateur.protocol.arrow_ipc import decode_batches, decode_schema, decode_table, decode_tables, encode_table
 
 if TYPE_CHECKING:
-    from secateur.wire.call_control import CallControl
     from secateur.wire.channel import SILENCE_S, Channel
     from secateur.wire.frame_receiver import FrameReceiver
     from secateur.wire.frames import FRAME_PREFIX, Frame, FrameDecoder, FrameKind, Payload, encode_frame
@@ -33,9 +32,8 @@ if TYPE_CHECKING:
         shorten,
         travels_short,
     )
-    from secateur.wire.socket_wait import TIMEOUTS, wait_at_most
     from secateur.wire.tls import Tls, client_context
-    from secateur.wire.waits import BLOCKING, Waits
+    from secateur.wire.waits import BLOCKING, TIMEOUTS, CallControl, Waits, wait_at_most
 
 __all__ = [
     "ALIVE_S",
@@ -85,7 +83,6 @@ __all__ = [
 ]
 
 _FILES = {
-    "call_control": ["CallControl"],
     "channel": ["SILENCE_S", "Channel"],
     "frame_receiver": ["FrameReceiver"],
     "frames": ["FRAME_PREFIX", "Frame", "FrameDecoder", "FrameKind", "Payload", "encode_frame"],
@@ -106,9 +103,8 @@ _FILES = {
         "shorten",
         "travels_short",
     ],
-    "socket_wait": ["TIMEOUTS", "wait_at_most"],
     "tls": ["Tls", "client_context"],
-    "waits": ["BLOCKING", "Waits"],
+    "waits": ["BLOCKING", "TIMEOUTS", "CallControl", "Waits", "wait_at_most"],
 }
 
 _, __getattr__ = exports(__name__, _FILES)

@@ -16,17 +16,14 @@ from secateur import errors
 from secateur.protocol.codec import Codec
 from secateur.protocol.hello import Greeting
 from secateur.protocol.message import Failure, Message
-from secateur.protocol.operation import OperationBase, operation_of
+from secateur.protocol.operations import OperationBase, operation_of
 from secateur.tracing import is_configured, is_traced
-from secateur.wire.call_control import CallControl
 from secateur.wire.frames import REQUEST_ID_MAX, Frame, FrameDecoder, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
 from secateur.wire.limits import Limits
-from secateur.wire.messages import Answer
-from secateur.wire.socket_wait import TIMEOUTS, wait_at_most
+from secateur.wire.messages import Answer, trace_frame
 from secateur.wire.tls import Tls, client_context, handshake_error
-from secateur.wire.traces import trace_frame
-from secateur.wire.waits import BLOCKING, Stream, Waits
+from secateur.wire.waits import BLOCKING, TIMEOUTS, CallControl, Stream, Waits, wait_at_most
 
 R = TypeVar("R")
 

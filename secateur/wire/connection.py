@@ -20,22 +20,19 @@ from typing import Any, Final, TypeAlias, cast
 import msgspec
 
 from secateur.errors import AuthenticationError, Error, InternalError, LimitExceededError, ProtocolError
-from secateur.protocol.access import role_needed
 from secateur.protocol.codec import Codec
 from secateur.protocol.hello import FrameLimits, Greeting
 from secateur.protocol.message import Failure, Role
-from secateur.protocol.operation import OperationBase
-from secateur.protocol.operations import Operation
-from secateur.protocol.table_rights import TokenRole
+from secateur.protocol.operations import Operation, OperationBase, role_needed
+from secateur.protocol.tokens import TokenRole
 from secateur.tracing import is_installed, record_error
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
 from secateur.wire.handshake import TokenBook, check_hello
 from secateur.wire.limits import HANDSHAKE_LIMITS, Limits
-from secateur.wire.messages import Handler, PeerInfo, Reply, Request
+from secateur.wire.messages import CONTROLLER, Handler, PeerInfo, Reply, Request, TracedRequest
 from secateur.wire.payload_budget import PayloadBudget
 from secateur.wire.send_buffer import SendBuffer
-from secateur.wire.traces import CONTROLLER, TracedRequest
 
 _log = logging.getLogger(__name__)
 _NO_REQUEST: Final = 0

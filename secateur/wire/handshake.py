@@ -16,8 +16,7 @@ from secateur.protocol.codec import decode
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.message import Role
 from secateur.protocol.operations import Operation
-from secateur.protocol.table_rights import TableRights, TokenRole
-from secateur.protocol.tokens import GrantedToken, digest_of
+from secateur.protocol.tokens import GrantedToken, TableRights, TokenRole, digest_of
 from secateur.wire.frames import Frame
 from secateur.wire.limits import Limits
 

@@ -94,7 +94,7 @@ PLANTED: Final = (
     # -- protocol
     Mutation(
         "a token that may only read stages rows of a load",
-        "protocol/access.py",
+        "protocol/operations.py",
         "Operation.STAGE_ROWS: TokenRole.WRITE,",
         "Operation.STAGE_ROWS: TokenRole.READ,",
     ),
@@ -113,7 +113,7 @@ PLANTED: Final = (
     # -- wire
     Mutation(
         "a call that begins after its statement was cancelled goes on",
-        "wire/call_control.py",
+        "wire/waits.py",
         "if self._ended is not None or self.deadline_s is not None:",
         "if self.deadline_s is not None:",
     ),
@@ -400,7 +400,7 @@ PLANTED: Final = (
     # -- server
     Mutation(
         "a request with the key of another one gets the answer of that one",
-        "server/idempotency.py",
+        "server/state.py",
         "if made is not None and made.body != digest:",
         "if made is not None and not made.body:",
     ),

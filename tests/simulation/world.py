@@ -20,8 +20,8 @@ from secateur.cluster.controller import Controller
 from secateur.cluster.data_directory import read_record
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.member.host import MemberHost
-from secateur.cluster.process_address import ProcessAddress
 from secateur.cluster.settings import Fsync
+from secateur.cluster.sockets import ProcessAddress
 from secateur.wire import Channel
 from secateur.wire.connection import ServerConnection
 

@@ -14,8 +14,8 @@ import pytest
 from eventually import eventually
 
 import secateur
-from secateur.client.address import parse_address
 from secateur.client.changes import ChangesBounder, ChangesReader
+from secateur.client.connect import parse_address
 from secateur.client.execution.execute import execute
 from secateur.client.session import Session
 from secateur.cluster import Cluster

@@ -10,7 +10,7 @@ import pytest
 from eventually import eventually
 
 import secateur
-from secateur.client.address import parse_address
+from secateur.client.connect import parse_address
 from secateur.client.session import Session
 from secateur.cluster import Cluster
 from secateur.connectors.spark.staging import Stager

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import secateur
-from secateur.client.address import parse_address
+from secateur.client.connect import parse_address
 from secateur.client.session import Session
 from secateur.cluster import Cluster
 from secateur.connectors.spark.staging import Stager

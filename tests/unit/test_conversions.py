@@ -15,13 +15,12 @@ ROOMS = ["client", "connectors", "http", "server", "cli", "pipeline", "engine/pr
 
 KNOWN = {
     ("client/copy/json_texts.py", "array"): "texts of files, which DuckDB converts exactly",
-    ("client/dbapi/categories.py", "array"): "the values of an ENUM, which are texts",
-    ("client/dbapi/categories.py", "cast"): "places in the values of an ENUM",
-    ("client/dbapi/frames.py", "array"): "an INTERVAL of an answer, as the duration that polars has",
+    ("client/dbapi/frames.py", "cast"): "places in the values of an ENUM",
+    ("client/dbapi/frames.py", "array"): "durations that polars has; the values of an ENUM, which are texts",
     ("client/dbapi/cursor.py", "array"): "lines of EXPLAIN, which are texts",
     ("client/dbapi/rows.py", "cast"): "times of an answer become the Python objects that have them in microseconds",
     ("client/execution/verify.py", "cast"): "days and instants are compared as numbers",
-    ("client/execution/show_settings.py", "array"): "texts of SHOW",
+    ("client/dbapi/session_statements.py", "array"): "texts of SHOW",
     ("client/loads/arrow_data.py", "array"): "columns of numpy, pandas and Arrow, which have their types",
     ("connectors/external/folder.py", "scalar"): "a value that was converted before",
     ("connectors/files.py", "array"): "lines of a text file",

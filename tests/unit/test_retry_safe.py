@@ -45,7 +45,7 @@ EXCEPTIONS = {
 """Errors that differ from their class: class, file, part of the message, and what is said."""
 
 READS = {
-    "client/execution/result_stream.py",
+    "client/dbapi/rows.py",
     "client/execution/select.py",
     "client/execution/snapshot.py",
     "client/key_value/get.py",

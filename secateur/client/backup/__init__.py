@@ -5,8 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "manifest": ["MANIFEST", "Manifest", "read_manifest"],
-    "table_files": ["TableFiles", "from_parquet"],
+    "table_files": ["MANIFEST", "Manifest", "TableFiles", "from_parquet", "read_manifest"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -7,22 +7,121 @@ an interrupted backup is never taken for a whole one.
 from __future__ import annotations
 
 import shutil
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Final
 
-from secateur.client.backup import manifest as manifests
-from secateur.client.backup.relations import ranges_of, relations_of, tables_of, types_of
-from secateur.client.backup.table_files import TableFiles, to_disk
+import pyarrow as pa
+
+from secateur.client.backup.table_files import (
+    FORMAT,
+    MANIFEST,
+    VERSION,
+    BackedUpColumn,
+    BackedUpDefinition,
+    BackedUpFile,
+    BackedUpIndex,
+    BackedUpRange,
+    BackedUpTable,
+    Manifest,
+    TableFiles,
+    to_disk,
+)
+from secateur.client.dbapi.rows import StreamedRows, as_table
+from secateur.client.execution.execute import StatementCall
+from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.session import Session
-from secateur.errors import ProgrammingError, UnknownTableError
+from secateur.errors import InterfaceError, ProgrammingError, UnknownTableError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.table import TableDef
-from secateur.protocol.statements import BackupTo
+from secateur.protocol.statements import BackupTo, SelectStatement
+
+_RELATIONS: Final = "SELECT table_name, table_type, sql, partitioning FROM secateur.tables ORDER BY table_id"
+_RANGES: Final = (
+    "SELECT table_name, partition, range FROM secateur.partitions WHERE range IS NOT NULL ORDER BY partition"
+)
+_TYPES: Final = "SELECT type_name, sql FROM secateur.types ORDER BY type_name"
+_TABLE: Final = "BASE TABLE"
+_VIEW: Final = "VIEW"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table, external table or view.
+
+    Attributes:
+        name: Its name.
+        kind: Its kind, as ``secateur.tables`` says it.
+        sql: The statement that makes it; None for an external table that no statement has made.
+        partitioning: The text after PARTITION BY, for tables.
+    """
+
+    name: str
+    kind: str
+    sql: str | None
+    partitioning: str | None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether members keep its rows."""
+        return self.kind == _TABLE
+
+    @property
+    def is_view(self) -> bool:
+        return self.kind == _VIEW
+
+    @property
+    def word(self) -> str:
+        """The word for it in DROP."""
+        return _VIEW if self.is_view else "TABLE"
+
+
+def relations_of(session: Session) -> list[Relation]:
+    """All relations, in the order in which they were made."""
+    return [Relation(*row) for row in _rows(session, _RELATIONS)]
+
+
+def types_of(session: Session) -> list[tuple[str, str]]:
+    """The named types: the name of each, and the statement that makes it."""
+    return [(name, sql) for name, sql in _rows(session, _TYPES)]
+
+
+def ranges_of(session: Session) -> dict[str, list[tuple[int, str]]]:
+    """The partitions of tables with ranges, each with its range, by the name of the table."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for name, partition, text in _rows(session, _RANGES):
+        found.setdefault(name, []).append((partition, text))
+    return found
+
+
+def tables_of(session: Session, sql: str) -> Generator[pa.Table]:
+    """The rows of a query, as they come; close the iterator to leave the rest."""
+    prepared, cached = session.prepare(sql, [])
+    if not isinstance(prepared, SelectStatement):
+        raise InterfaceError(f"{sql!r} should be a query")
+    call = StatementCall(session, sql, [], prepared, cached, time.perf_counter(), time.time())
+    selected = run_select(call, RunOptions.ROWS_IN_PARTS)
+    first = as_table(selected.result, selected.columns)
+    if selected.rest is None:
+        yield first
+        return
+    rows = StreamedRows(first, selected.rest, selected.columns)
+    try:
+        yield from rows.tables()
+    finally:
+        rows.close()
+
+
+def _rows(session: Session, sql: str) -> Iterator[tuple[Any, ...]]:
+    for table in tables_of(session, sql):
+        yield from zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
 def back_up(session: Session, backup: BackupTo) -> int:
@@ -74,36 +173,30 @@ def _write(session: Session, backup: BackupTo, folder: Path) -> int:
         files = list(_write_table(session, table, folder, _folder_name(number, table.name)))
         assert relation.sql is not None
         tables.append(
-            manifests.BackedUpTable(
+            BackedUpTable(
                 name=table.name,
                 sql=relation.sql,
-                columns=tuple(manifests.BackedUpColumn(c.name, str(c.type), c.nullable) for c in table.visible_columns),
+                columns=tuple(BackedUpColumn(c.name, str(c.type), c.nullable) for c in table.visible_columns),
                 primary_key=table.declared_key,
                 partitioning=None if table.replicated else relation.partitioning,
-                ranges=tuple(manifests.BackedUpRange(*one) for one in ranges.get(table.name, ())),
+                ranges=tuple(BackedUpRange(*one) for one in ranges.get(table.name, ())),
                 backups=table.backups,
                 replicated=table.replicated,
-                indexes=tuple(manifests.BackedUpIndex(index.name, index.columns) for index in table.indexes),
+                indexes=tuple(BackedUpIndex(index.name, index.columns) for index in table.indexes),
                 rows=sum(file.rows for file in files),
                 files=tuple(files),
             )
         )
-    views = (
-        ()
-        if wanted
-        else tuple(manifests.BackedUpDefinition(one.name, one.sql or "") for one in relations if one.is_view)
-    )
-    types = () if wanted else tuple(manifests.BackedUpDefinition(*one) for one in types_of(session))
-    manifest = folder / manifests.MANIFEST
-    manifest.write_bytes(
-        manifests.Manifest(manifests.FORMAT, manifests.VERSION, created, tuple(tables), views, types).encoded()
-    )
+    views = () if wanted else tuple(BackedUpDefinition(one.name, one.sql or "") for one in relations if one.is_view)
+    types = () if wanted else tuple(BackedUpDefinition(*one) for one in types_of(session))
+    manifest = folder / MANIFEST
+    manifest.write_bytes(Manifest(FORMAT, VERSION, created, tuple(tables), views, types).encoded())
     to_disk(manifest)
     to_disk(folder)
     return sum(table.rows for table in tables)
 
 
-def _write_table(session: Session, table: TableDef, folder: Path, name: str) -> Iterator[manifests.BackedUpFile]:
+def _write_table(session: Session, table: TableDef, folder: Path, name: str) -> Iterator[BackedUpFile]:
     """Write the rows of a table; yields each file when it is complete."""
     (folder / name).mkdir(parents=True)
     schema = table.visible_schema

@@ -15,9 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from secateur import errors
-from secateur.client.backup.manifest import BackedUpDefinition, BackedUpTable, checksum, read_manifest
-from secateur.client.backup.relations import Relation, relations_of, types_of
-from secateur.client.backup.table_files import from_parquet, parquet_schema
+from secateur.client.backup.backup import Relation, relations_of, types_of
+from secateur.client.backup.table_files import (
+    BackedUpDefinition,
+    BackedUpTable,
+    checksum,
+    from_parquet,
+    parquet_schema,
+    read_manifest,
+)
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.client.session import Session
 from secateur.partitioning.tables.conform import conform

@@ -6,9 +6,8 @@ from secateur.exports import exports
 
 _FILES = {
     "load_options": ["FileOptions"],
-    "reading": ["read_batches"],
     "table_file": ["TableFile", "open_table_file"],
-    "writing": ["write_file"],
+    "copy": ["read_batches", "write_file"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

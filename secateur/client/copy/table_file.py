@@ -20,7 +20,7 @@ import pyarrow.parquet
 from secateur.client.copy.file_database import file_database
 from secateur.client.copy.load_options import FORMATS, AskedFile, FileOptions, pattern_of
 from secateur.client.copy.text_files import csv_rows, json_rows
-from secateur.client.copy.text_rows import TextRows
+from secateur.client.copy.text_values import TextRows
 from secateur.errors import DataError, NullKeyError, ProgrammingError
 from secateur.partitioning.tables.table import Column
 from secateur.protocol.copy_file import CopyFile, CopyFormat

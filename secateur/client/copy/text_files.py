@@ -16,8 +16,7 @@ from secateur.client.copy.csv_texts import csv_form
 from secateur.client.copy.file_database import FileDatabase
 from secateur.client.copy.json_texts import JsonObjects, place_in_json
 from secateur.client.copy.load_options import AskedFile, pattern_of
-from secateur.client.copy.text_rows import TextRows
-from secateur.client.copy.text_values import DAY_AND_MONTH, TextConversion
+from secateur.client.copy.text_values import DAY_AND_MONTH, TextConversion, TextRows
 from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import Column

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from types import TracebackType
 from typing import Any, Final, Literal, Protocol, Self, overload
@@ -11,7 +13,6 @@ import secateur.protocol.query as protocol
 from secateur import errors
 from secateur.client.changes import Changes, Position
 from secateur.client.dbapi.cursor import Cursor
-from secateur.client.dbapi.explain import Explain
 from secateur.client.dbapi.parameters import Parameters, plain_values
 from secateur.client.dbapi.shown_cursor import ShownCursor
 from secateur.client.jobs.job import Job, JobInfo, find_job, list_jobs, submit_job, submit_job_if_absent
@@ -22,9 +23,51 @@ from secateur.client.loads.create_table import columns_of, create_table_sql
 from secateur.client.loads.table_handle import TableHandle
 from secateur.client.session import Session
 from secateur.client.tokens import Tokens
+from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
+from secateur.drawing.drawable import Drawable
 from secateur.errors import Error, NotSupportedError, ParameterError, forget_frames
-from secateur.protocol.external_tables import RegisterExternalTable
+from secateur.protocol.catalog import RegisterExternalTable
 from secateur.protocol.job_config import JobConfig
+
+_MEMBERS_SHOWN_MAX: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Explain(Drawable):
+    """The plan of a statement: ``str()`` is the text, :meth:`to_dict` the same as data.
+
+    A notebook shows its DAG as a picture, below the rest of the text.
+    """
+
+    text: str
+    data: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ``EXPLAIN (FORMAT JSON)`` form; a copy."""
+        return copy.deepcopy(self.data)
+
+    def to_text(self) -> str:
+        """The text of EXPLAIN."""
+        return self.text
+
+    def diagram(self) -> Diagram:
+        """Draw a box for each vertex with its members, an arrow for each edge, and the partitions and members above."""
+        dag = self.data["dag"]
+        boxes = []
+        for vertex in dag["vertices"]:
+            places = [f"{member} x{vertex['local_parallelism']}" for member in vertex["members"]]
+            boxes.append(DiagramNode(vertex["name"], abbreviated(places, _MEMBERS_SHOWN_MAX), "\n".join(places)))
+        arrows = tuple(
+            DiagramEdge(
+                edge["from"],
+                edge["to"],
+                (edge["kind"], *(["distributed"] if edge["distributed"] else [])),
+                is_bold=edge["distributed"],
+            )
+            for edge in dag["edges"]
+        )
+        return Diagram(tuple(boxes), arrows, tuple(self.text.partition("\ndag:\n")[0].split("\n")))
+
 
 _TABLES: Final = "SELECT table_name, partitioning, rows, bytes FROM secateur.tables ORDER BY table_name"
 

@@ -14,39 +14,34 @@ import pyarrow as pa
 
 from secateur.client.backup.backup import back_up
 from secateur.client.backup.restore import restore
+from secateur.client.controller_calls import StatementTimeout
 from secateur.client.copy.copy import copy_from, copy_to
-from secateur.client.copy.create_table_from import create_table_from
-from secateur.client.dbapi.categories import schema_with_categories, with_categories
-from secateur.client.dbapi.frames import pandas_frame, polars_frame
+from secateur.client.dbapi.frames import pandas_frame, polars_frame, schema_with_categories, with_categories
 from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.parameters import Parameters, plain_values
 from secateur.client.dbapi.pep249 import CursorConnection
-from secateur.client.dbapi.rows import Description, Rows, StreamedRows, as_table, describe
+from secateur.client.dbapi.rows import Description, ResultStream, Rows, StreamedRows, as_table, describe
 from secateur.client.dbapi.session_statements import (
     ExecuteText,
     TransactionBound,
     carry_out,
     prepared_text,
     read_session_statement,
+    shown_settings,
 )
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.analyze import analyze
 from secateur.client.execution.change import run_change
 from secateur.client.execution.coordinated_change import run_coordinated_change
-from secateur.client.execution.coordinated_changes import run_coordinated_changes
-from secateur.client.execution.create_table_as import create_table_as
+from secateur.client.execution.create_table_as import create_table_as, create_table_from
+from secateur.client.execution.execute import Params, StatementCall
 from secateur.client.execution.insert import Insertion, insert_many, insert_select, insert_values
-from secateur.client.execution.many_changes import ManyChanges
+from secateur.client.execution.many_changes import ManyChanges, run_coordinated_changes
 from secateur.client.execution.many_selects import run_selects
-from secateur.client.execution.result_stream import ResultStream
 from secateur.client.execution.select import RunOptions, SelectResult, run_select
 from secateur.client.execution.serving_calls import serving_call
 from secateur.client.execution.shared_plans import shared_call
-from secateur.client.execution.show_settings import shown_settings
-from secateur.client.execution.statement_cache import Prepared
-from secateur.client.execution.statement_call import Params, StatementCall
-from secateur.client.execution.statement_timeout import StatementTimeout
-from secateur.client.session import Session
+from secateur.client.session import Prepared, Session
 from secateur.errors import (
     DataError,
     Error,

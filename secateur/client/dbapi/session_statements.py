@@ -18,11 +18,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
+import pyarrow as pa
+
 from secateur.client.dbapi.parameters import plain_values
 from secateur.client.dbapi.pep249 import CursorConnection
-from secateur.client.execution.statement_call import Params
+from secateur.client.execution.execute import Params
 from secateur.client.session import Session
 from secateur.errors import NotSupportedError, ParameterError, ProgrammingError
+from secateur.protocol.statements import ResultColumn, ShowSettings
 
 # Each gap is matched in one way only, so that a long comment in front costs no more than to read it.
 _GAP: Final = r"(?:\s++|--[^\n]*+(?:\n|\Z)|(?>/\*.*?\*/))"
@@ -183,3 +186,21 @@ def _values(sql: str, found: re.Match[str]) -> str | None:
     before = re.sub(r"[^\n]", " ", sql[: found.start("values")])
     word = found.start("name") - len("EXECUTE ")
     return f"{before[:word]}VALUES{before[word + len('VALUES') :]}{found['values']}"
+
+
+def shown_settings(session: Session, statement: ShowSettings) -> tuple[pa.Table, tuple[ResultColumn, ...]]:
+    """Return the result of SHOW, all VARCHAR.
+
+    It is one row with the value under the setting's name, or a row of (name, value, default, description) for each.
+    """
+    values = {**session.settings(), "statement_timeout": session.statement_timeout.text}
+    defaults = {"pruning": session.cluster_pruning.value}
+    rows = [
+        (name, values.get(name, default), defaults.get(name, default), description)
+        for name, default, description in statement.settings
+    ]
+    found = {name: [value] for name, value, _, _ in rows}
+    if not statement.is_single:
+        found = dict(zip(("name", "value", "default", "description"), map(list, zip(*rows, strict=True)), strict=True))
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in found.items()})
+    return table, tuple(ResultColumn(name, "VARCHAR") for name in table.schema.names)

@@ -6,7 +6,7 @@ import msgspec
 
 from secateur.client.dbapi.html_table import html_records
 from secateur.client.execution.routing import ExecutionMode
-from secateur.protocol.pruning import Pruning
+from secateur.protocol.hello import Pruning
 from secateur.protocol.steps import StepResult
 
 

@@ -6,12 +6,12 @@ from secateur.exports import exports
 
 _FILES = {
     "insert": ["filled_rows"],
-    "plan_backoff": ["PlanBackoff"],
     "routing": ["ExecutionMode"],
     "scatter": ["merge_rows"],
     "snapshot": ["Snapshot", "SnapshotPart", "SnapshotReader", "close_snapshot", "open_snapshot", "prepared_query"],
-    "taken_literals": ["take_literals"],
     "verify": ["same_rows"],
+    "shared_plans": ["take_literals"],
+    "retry_policy": ["PlanBackoff"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -15,17 +15,17 @@ from msgspec import to_builtins
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.change import ChangeResult, run_change
 from secateur.client.execution.coordinated_change import run_coordinated_change
+from secateur.client.execution.execute import Params, StatementCall
 from secateur.client.execution.insert import insert_select, insert_values
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.execution.select import RunOptions, run_select
-from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.loads.load import LoadResult
 from secateur.client.session import Session
 from secateur.drawing.quantity import count_text
 from secateur.errors import InterfaceError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol import statements
-from secateur.protocol.profile import RunProfile, StageWork
+from secateur.protocol.metrics import RunProfile, StageWork
 from secateur.protocol.steps import NarrowedScans
 
 

@@ -17,16 +17,15 @@ import pyarrow as pa
 from secateur import errors
 from secateur.client.dbapi.parameters import values_of
 from secateur.client.dbapi.stats import QueryStats
-from secateur.client.execution.execute import StatementExecution, execute
+from secateur.client.execution.execute import StatementCall, StatementExecution, execute
 from secateur.client.execution.routing import ExecutionMode, check_ranges, choose_route, partitions_of
-from secateur.client.execution.statement_cache import Prepared
-from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify_change import check_change
+from secateur.client.session import Prepared
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import ChangedRows, ChangedTable, ChangeOnePartition, ChangeSeveralPartitions
+from secateur.protocol.hello import Pruning
 from secateur.protocol.message import Message
-from secateur.protocol.profile import RunProfile
-from secateur.protocol.pruning import Pruning
+from secateur.protocol.metrics import RunProfile
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, RoutedScan, SelectStatement
 
 NOTHING_DONE: Final = (

@@ -14,10 +14,9 @@ import pyarrow as pa
 
 from secateur.client.dbapi.parameters import values_of
 from secateur.client.execution import change as changes
+from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.routing import ExecutionMode, partitions_of
-from secateur.client.execution.statement_cache import Prepared
-from secateur.client.execution.statement_call import StatementCall
-from secateur.client.session import Session
+from secateur.client.session import Prepared, Session
 from secateur.errors import Error, InterfaceError, OperationalError
 from secateur.protocol.changes import ChangeTable, GetReturnedRows
 from secateur.protocol.statements import CoordinatedChange, SelectStatement

@@ -7,19 +7,23 @@ that the rows pass through the client, and that a replaced table is empty during
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 
+from secateur.client.copy.table_file import open_table_file
 from secateur.client.dbapi.rows import as_table
+from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.select import run_select
-from secateur.client.execution.statement_call import StatementCall
-from secateur.client.loads.create_table import dropped_on_failure
+from secateur.client.loads.create_table import create_table_sql, dropped_on_failure
 from secateur.client.loads.load import LoadMode, load_rows
+from secateur.client.session import Session
 from secateur.errors import DuplicateKeyError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.distinct_keys import first_positions
 from secateur.partitioning.tables.split import split
-from secateur.partitioning.tables.table import TableDef
-from secateur.protocol.statements import CreateTableAs, SelectStatement
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.protocol.statements import CreateTableAs, CreateTableFrom, SelectStatement
 
 
 def create_table_as(call: StatementCall[CreateTableAs[SelectStatement]]) -> int:
@@ -57,3 +61,30 @@ def _check(rows: pa.Table, table: TableDef) -> None:
         )
     if not table.replicated and not table.scheme.makes_ranges:
         split(rows, table)
+
+
+def create_table_from(session: Session, statement: CreateTableFrom) -> int:
+    """Make the table with the rows of the file; returns their number.
+
+    The rows of a table that replaces another one are read before: in memory, so that a file that cannot be read changes
+    nothing.
+
+    Raises:
+        ProgrammingError: The file is not to be had.
+        ParameterError: The key names a column that it does not have.
+        DataError: It does not read.
+        TableExistsError: There is a table of that name.
+        Error: As :func:`~secateur.client.loads.load.load_rows`; then there is no table.
+    """
+    with open_table_file(Path(statement.path)) as opened:
+        columns = [Column(column.name, column.type) for column in opened.columns]
+        create = create_table_sql(
+            statement.name, columns, primary_key=statement.primary_key, or_replace=statement.or_replace
+        )
+        rows = opened.reader.read_all() if statement.or_replace and statement.with_data else opened.reader
+        session.prepare_anew(f"{create} {statement.clauses}", [])
+        if not statement.with_data:
+            return 0
+        created = session.table(statement.name)
+        with dropped_on_failure(session, created):
+            return load_rows(session, created, rows, LoadMode.APPEND).rows

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from secateur.client.dbapi.parameters import ordered_values
 from secateur.client.dbapi.rows import as_table
+from secateur.client.execution.execute import Params, StatementCall
 from secateur.client.execution.select import RunOptions, run_select
-from secateur.client.execution.statement_call import Params, StatementCall
 from secateur.client.loads.load import LoadMode, LoadResult, load_rows
 from secateur.client.session import Session
 from secateur.errors import DataError, InterfaceError, TopologyChangedError
@@ -27,7 +27,7 @@ from secateur.partitioning.tables.row_ids import new_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import TEXTUAL
 from secateur.partitioning.types.python_column import as_they_stand, canonical_as_it_stands, column_of
-from secateur.protocol.profile import StageWork
+from secateur.protocol.metrics import StageWork
 from secateur.protocol.statements import (
     EvaluatedInsert,
     InsertRows,

@@ -10,13 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from secateur.client.dbapi.parameters import values_of
-from secateur.client.execution.member_batches import MemberBatch, only_member
-from secateur.client.execution.routing import ExecutionMode
+from secateur.client.execution.execute import StatementCall
+from secateur.client.execution.routing import ExecutionMode, MemberBatch, only_member
 from secateur.client.execution.select import SelectResult, run_select
-from secateur.client.execution.statement_call import StatementCall
 from secateur.errors import Error
+from secateur.protocol.hello import Pruning
 from secateur.protocol.many import ExecutedMany, ExecuteMany
-from secateur.protocol.pruning import Pruning
 from secateur.protocol.query import Executed
 from secateur.protocol.statements import SelectStatement
 from secateur.wire import Answer, ShortTable

@@ -14,10 +14,9 @@ from msgspec.structs import replace
 
 from secateur import errors
 from secateur.client.dbapi.parameters import values_of
-from secateur.client.dbapi.rows import as_table
+from secateur.client.dbapi.rows import GRANT_BYTES, ResultStream, as_table
 from secateur.client.dbapi.stats import QueryStats
-from secateur.client.execution.execute import StatementExecution, execute
-from secateur.client.execution.result_stream import GRANT_BYTES, ResultStream
+from secateur.client.execution.execute import StatementCall, StatementExecution, execute
 from secateur.client.execution.retry_policy import is_final
 from secateur.client.execution.routing import (
     ExecutionMode,
@@ -27,14 +26,12 @@ from secateur.client.execution.routing import (
     choose_route,
 )
 from secateur.client.execution.scatter import are_few, ask_owners
-from secateur.client.execution.statement_cache import Prepared
-from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify import same_rows
-from secateur.client.session import Session
+from secateur.client.session import Prepared, Session
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol import statements
-from secateur.protocol.profile import RunProfile
-from secateur.protocol.pruning import Pruning
+from secateur.protocol.hello import Pruning
+from secateur.protocol.metrics import RunProfile
 from secateur.protocol.query import Execute, Executed, Profile
 from secateur.protocol.steps import NarrowedScans
 from secateur.wire import ShortTable, decode_table, decode_tables

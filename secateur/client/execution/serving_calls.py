@@ -12,11 +12,11 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import force_setattr
 
-from secateur.client.execution.result_stream import GRANT_BYTES
+from secateur.client.dbapi.rows import GRANT_BYTES
 from secateur.client.execution.select import SelectResult, rows_of, scattered, stats_of
 from secateur.client.session import Session
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.pruning import Pruning
+from secateur.protocol.hello import Pruning
 from secateur.protocol.query import Execute
 from secateur.protocol.statements import SelectStatement
 

@@ -18,12 +18,10 @@ from uuid import uuid4
 import pyarrow as pa
 
 from secateur.client.dbapi.parameters import Parameters, plain_values, values_of
-from secateur.client.execution.execute import StatementExecution, execute
+from secateur.client.execution.execute import StatementCall, StatementExecution, execute
 from secateur.client.execution.retry_policy import MOVED
 from secateur.client.execution.routing import check_ranges, partitions_of
-from secateur.client.execution.statement_cache import Prepared
-from secateur.client.execution.statement_call import StatementCall
-from secateur.client.session import Session
+from secateur.client.session import Prepared, Session
 from secateur.errors import (
     DataChangedError,
     Error,
@@ -31,7 +29,7 @@ from secateur.errors import (
     TopologyChangedError,
 )
 from secateur.protocol import snapshots
-from secateur.protocol.pruning import Pruning
+from secateur.protocol.hello import Pruning
 from secateur.protocol.query import Execute
 from secateur.protocol.statements import ResultColumn, SelectStatement
 from secateur.wire import Answer, decode_table, decode_tables, encode_table

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import pyarrow as pa
 
 from secateur.client.dbapi.rows import as_table
+from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.select import run_select
-from secateur.client.execution.statement_call import StatementCall
 from secateur.client.execution.verify import same_rows
 from secateur.client.session import Session
 from secateur.errors import InterfaceError, PruningMismatchError

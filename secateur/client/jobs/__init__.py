@@ -5,9 +5,9 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "job_log": ["JobLog", "LogLine"],
     "job_status": ["JobStatus"],
     "resolved_plan": ["ResolvedPlan"],
+    "job": ["JobLog", "LogLine"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

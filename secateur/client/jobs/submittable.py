@@ -11,15 +11,14 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from secateur.client.dbapi.parameters import plain_values, values_of
 from secateur.client.execution.routing import partitions_of
-from secateur.client.execution.statement_cache import Prepared
 from secateur.client.jobs.resolved_plan import ResolvedPlan
-from secateur.client.session import Session
+from secateur.client.session import Prepared, Session
 from secateur.errors import DagError, Error, ParameterError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements, coordinators
+from secateur.protocol.hello import Pruning
 from secateur.protocol.job_config import JobConfig
 from secateur.protocol.jobs import ResolveJob
-from secateur.protocol.pruning import Pruning
 from secateur.protocol.statements import SelectStatement
 
 _PARTITIONS_NAMED_MAX: Final = 512

@@ -5,7 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "row_keys": ["RowKeys"],
+    "tables": ["RowKeys"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -12,11 +12,9 @@ import pyarrow as pa
 
 from secateur import errors
 from secateur.client.execution.change import NOTHING_DONE, run_change, unknown_outcome
-from secateur.client.execution.execute import Retryable, execute
-from secateur.client.execution.member_batches import MemberBatch
-from secateur.client.execution.statement_call import StatementCall
-from secateur.client.key_value.row_keys import RowKeys
-from secateur.client.key_value.tables import KeyTable
+from secateur.client.execution.execute import Retryable, StatementCall, execute
+from secateur.client.execution.routing import MemberBatch
+from secateur.client.key_value.tables import KeyTable, RowKeys
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.changes import WriteRows

@@ -8,8 +8,7 @@ from typing import Any, Final, TypeAlias
 from secateur.client.dbapi.rows import Rows
 from secateur.client.execution.execute import Retryable, execute
 from secateur.client.execution.retry_policy import MOVED, is_final
-from secateur.client.key_value.row_keys import RowKeys
-from secateur.client.key_value.tables import KeyTable
+from secateur.client.key_value.tables import KeyTable, RowKeys
 from secateur.errors import (
     Error,
     MemberLostError,
@@ -17,7 +16,7 @@ from secateur.errors import (
     ProtocolError,
     UnreachableError,
 )
-from secateur.protocol.key_value import FoundRows, GetRows
+from secateur.protocol.query import FoundRows, GetRows
 from secateur.wire import Answer, ShortTable, decode_tables
 
 Row: TypeAlias = tuple[Any, ...] | dict[str, Any]

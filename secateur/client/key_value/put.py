@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from secateur.client.key_value.row_keys import RowKeys
-from secateur.client.key_value.tables import KeyTable
+from secateur.client.key_value.tables import KeyTable, RowKeys
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.errors import ParameterError, TopologyChangedError
 from secateur.partitioning.tables.conform import MissingColumns

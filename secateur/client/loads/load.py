@@ -35,7 +35,7 @@ from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
 from secateur.protocol.changes import AbortLoad, PublishLoad, StageRows, WriteRows
-from secateur.protocol.profile import StageWork
+from secateur.protocol.metrics import StageWork
 from secateur.tracing import in_this_trace
 from secateur.wire import ShortTable, encode_rows, encode_table
 

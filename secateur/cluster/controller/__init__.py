@@ -9,7 +9,7 @@ _FILES = {
     "cluster_state": ["ClusterState"],
     "controller": ["Controller"],
     "disk_losses": ["DiskLosses", "lost_by"],
-    "history": ["History"],
+    "history": ["History", "LoadHistory", "LoadState", "LoadStatus"],
     "holders": ["by_primary", "copies_of", "primaries_of", "served_by"],
     "job_record": [
         "AwaitAttemptEnd",
@@ -22,7 +22,6 @@ _FILES = {
     ],
     "job_registry": ["JobRegistry", "RegisteredJob"],
     "leaving": ["Leaving"],
-    "load_history": ["LoadHistory", "LoadState", "LoadStatus"],
     "loads": ["LoadPublication", "LoadPublisher"],
     "member_watch": ["MemberWatch"],
     "membership": [

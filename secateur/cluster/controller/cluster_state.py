@@ -19,23 +19,23 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.catalog import Catalog
-from secateur.cluster.controller.events import EventLog
+from secateur.cluster.controller.history import EventLog
 from secateur.cluster.controller.leaving import NOBODY_LEAVES, Leaving
 from secateur.cluster.controller.member_watch import MemberWatch
 from secateur.cluster.controller.membership import Event, MemberLost, absent_owners, advance
-from secateur.cluster.controller.record import RecordEncoder, RestOfState, changing_of
+from secateur.cluster.controller.recovery import RecordEncoder, RestOfState, changing_of
 from secateur.cluster.controller.stream_batches import StreamBatches
 from secateur.cluster.controller.topology_delivery import TopologyDelivery
 from secateur.cluster.lease import LeaseOutcome, LeaseTimes
+from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.peers import Peers
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.protocol.hello import Pruning
 from secateur.protocol.message import Message
-from secateur.protocol.operation import operation_of
-from secateur.protocol.pruning import Pruning
+from secateur.protocol.operations import operation_of
 from secateur.protocol.recovery import ControllerState, LastLoad
 from secateur.protocol.tokens import GrantedToken
 from secateur.storage.read_lease import lease_clock_s

@@ -11,9 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.cluster_state import ClusterState
-from secateur.cluster.controller.external_table_commands import ExternalTableCommands
 from secateur.cluster.controller.holders import served_by
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.joining import Joining
@@ -33,25 +31,22 @@ from secateur.cluster.controller.table_checks import ControllerTableChecks
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.takeover import Takeover
 from secateur.cluster.controller.token_commands import TokenCommands
-from secateur.cluster.controller.type_commands import TypeCommands
-from secateur.cluster.controller.view_commands import ViewCommands
+from secateur.cluster.controller.view_commands import ExternalTableCommands, TypeCommands, ViewCommands
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
-from secateur.cluster.loop_thread import threads_end
+from secateur.cluster.loop_thread import BackgroundTasks, threads_end
 from secateur.cluster.member.changes.change_turns import ChangeTurns, full_table
-from secateur.cluster.metadata_pages import owner_pages, range_pages
+from secateur.cluster.member.tables.table_directory import owner_pages, range_pages
 from secateur.cluster.peers import Peers
-from secateur.cluster.process_address import LOOPBACK, ProcessAddress
 from secateur.cluster.settings import ClusterSettings
-from secateur.cluster.sockets import listening
+from secateur.cluster.sockets import LOOPBACK, ProcessAddress, listening
 from secateur.errors import ProtocolError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol import catalog, membership, recovery
-from secateur.protocol.external_tables import RegisterExternalTable
+from secateur.protocol.catalog import RegisterExternalTable
 from secateur.protocol.hello import GivenVersions, Greeting, Hello, Versions
 from secateur.protocol.message import Acknowledged, Role
-from secateur.protocol.operation import OperationBase
-from secateur.protocol.operations import CONTROLLER_OPERATIONS, Operation
+from secateur.protocol.operations import CONTROLLER_OPERATIONS, Operation, OperationBase
 from secateur.wire import Handled, PeerInfo, Reply, Request
 
 _log = logging.getLogger(__name__)

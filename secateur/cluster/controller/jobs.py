@@ -21,10 +21,10 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from secateur import errors
-from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller import job_record
 from secateur.cluster.controller.job_registry import JobRegistry, RegisteredJob
 from secateur.cluster.controller.recovery import first_of
+from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.peers import Peers
 from secateur.dag.codec import carries_code
 from secateur.partitioning.topology.job_requirements import coordinators

@@ -13,9 +13,9 @@ from typing import Any, Final, TypeVar
 from msgspec.structs import replace
 
 from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.cluster.controller.history import LoadHistory
 from secateur.cluster.controller.holders import by_primary, copies_of
 from secateur.cluster.controller.joining import Joining
-from secateur.cluster.controller.load_history import LoadHistory
 from secateur.cluster.controller.loads import LoadPublication, LoadPublisher
 from secateur.cluster.controller.running_requests import RequestState, RunningRequests
 from secateur.cluster.controller.statement_replies import StatementReplies

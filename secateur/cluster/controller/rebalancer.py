@@ -15,12 +15,12 @@ from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
-from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.cluster_state import ClusterState
-from secateur.cluster.controller.events import EventLog
+from secateur.cluster.controller.history import EventLog
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.membership import CopiesDropped, CopiesMoved, CopiesWanted, CopyLost, PrimariesMoved
 from secateur.cluster.controller.rebalancing import CopiesOfGroup, CopyMove, Move, empty, moves_of
+from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.errors import Error, TopologyChangedError
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol import copies as protocol

@@ -17,10 +17,10 @@ import socket
 from types import MappingProxyType
 from typing import Final
 
-from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.controller import Controller
 from secateur.cluster.controller.statement_replies import PlanningView, StatementReplies
+from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.errors import OperationalError
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.scheme import PartitionScheme

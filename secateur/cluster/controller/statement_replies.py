@@ -34,7 +34,7 @@ from secateur.planner.views import ViewDef
 from secateur.protocol import statements
 from secateur.protocol.query import Explained
 from secateur.protocol.steps import QueryPart, QueryStep, SteppedQuery
-from secateur.protocol.table_rights import TableRights
+from secateur.protocol.tokens import TableRights
 from secateur.wire import Payload, encode_table
 
 T = TypeVar("T")

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from secateur.cluster.controller.cluster_state import ClusterState
-from secateur.cluster.controller.external_table_commands import ExternalTableCommands
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.membership import SettingChanged
 from secateur.cluster.controller.planning import PlanningThreads
@@ -23,8 +22,7 @@ from secateur.cluster.controller.statement_replies import (
 )
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_commands import TableCommands
-from secateur.cluster.controller.type_commands import TypeCommands
-from secateur.cluster.controller.view_commands import ViewCommands
+from secateur.cluster.controller.view_commands import ExternalTableCommands, TypeCommands, ViewCommands
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import AuthenticationError, ProgrammingError
 from secateur.planner import statement as planned

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from secateur.cluster.controller.running_requests import CONTROLLER, RunningRequest
 from secateur.planner.explain.statement_facts import StatementFacts
-from secateur.protocol.latency_histogram import LatencyHistogram
-from secateur.protocol.plan_summary import ListedExecutions, PlanSummary
+from secateur.protocol.plan_summary import LatencyHistogram, ListedExecutions, PlanSummary
 from secateur.protocol.query import PlanExecutions, StatementEntry, Statements
 
 _NEVER_EXECUTED: Final[Mapping[str, Any]] = {"executions": 0}

@@ -17,13 +17,11 @@ import pyarrow as pa
 from msgspec.structs import asdict
 
 from secateur.cluster.controller.cluster_state import ClusterState
-from secateur.cluster.controller.history import History
+from secateur.cluster.controller.history import History, LoadHistory
 from secateur.cluster.controller.jobs import ControllerJobs
-from secateur.cluster.controller.load_history import LoadHistory
-from secateur.cluster.controller.member_list import MemberList
+from secateur.cluster.controller.member_list import MemberList, PartitionHits, TableParts, stored_parts
 from secateur.cluster.controller.running_requests import RunningRequest
 from secateur.cluster.controller.statement_rows import reason_of, statement_summary_rows, statement_table
-from secateur.cluster.controller.stored_parts import PartitionHits, TableParts, stored_parts
 from secateur.cluster.settings import ClusterSettings, setting_rows
 from secateur.errors import ProtocolError
 from secateur.partitioning.tables.table import TableDef

@@ -13,12 +13,11 @@ from typing import Any, Final
 
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.statement_replies import StatementReplies
-from secateur.cluster.request_rights import check_change, check_ranges
+from secateur.cluster.member.table_checks import check_change, check_ranges
 from secateur.protocol.catalog import GetRanges, GetTables, MakeRanges, RefreshStatistics
 from secateur.protocol.changes import ChangeSeveralPartitions, ChangeTable, PublishLoad
-from secateur.protocol.operation import OperationBase
-from secateur.protocol.operations import Operation
-from secateur.protocol.table_rights import TableRights
+from secateur.protocol.operations import Operation, OperationBase
+from secateur.protocol.tokens import TableRights
 from secateur.wire import Request
 
 _OPEN: Final = frozenset(

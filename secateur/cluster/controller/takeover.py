@@ -21,7 +21,7 @@ from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.disk_losses import DiskLosses
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.membership import MemberLost
-from secateur.cluster.controller.record import catalog_of
+from secateur.cluster.controller.recovery import catalog_of
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.view_commands import ViewCommands

@@ -13,7 +13,7 @@ from secateur.errors import AuthenticationError, LimitExceededError, Programming
 from secateur.planner.system.tables import SCHEMA, SYSTEM_TABLES
 from secateur.protocol import tokens
 from secateur.protocol.message import Acknowledged
-from secateur.protocol.table_rights import TableGrant, TokenRole
+from secateur.protocol.tokens import TableGrant, TokenRole
 from secateur.wire import Reply, Request
 
 _TOKENS_MAX: Final = 1000

@@ -1,13 +1,30 @@
-"""CREATE and DROP VIEW at the controller: first at the members, then in the catalog."""
+"""CREATE and DROP of views, types and external tables: first at the members, then in the catalog."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
 
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.connectors.external.connector import connector_carries_code
+from secateur.errors import LimitExceededError, PartitionLostError, SerializationError, TopologyChangedError
+from secateur.partitioning.pruning.row_predicate import OpenPredicate
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.external_table import ExternalTable
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.views import ViewDef
-from secateur.protocol.catalog import AdoptViews
+from secateur.protocol.catalog import (
+    AdoptViews,
+    DescribeConnector,
+    ExternalTableAnswer,
+    GetExternalTable,
+    ListedPartitions,
+    ListExternalPartitions,
+)
+from secateur.wire import Reply, Request
 
 
 class ViewCommands:
@@ -64,3 +81,145 @@ class ViewCommands:
             return_exceptions=True,
         )
         await self._state.all_reached()
+
+
+class TypeCommands:
+    """Carries out what concerns named types. Lives on the controller's event loop.
+
+    Args:
+        state: The catalog.
+        adopt: Tells the members of another catalog, and takes it over: no member runs a plan that was made of a type as
+            it was before.
+    """
+
+    def __init__(self, state: ClusterState, adopt: Callable[[Catalog], Awaitable[None]]) -> None:
+        self._state = state
+        self._adopt = adopt
+
+    async def create(self, named: NamedType, *, or_replace: bool, if_not_exists: bool) -> None:
+        """Give a type a name.
+
+        Raises:
+            ProgrammingError: The name is taken.
+        """
+        async with self._state.changing:
+            if if_not_exists and named.name.casefold() in self._state.catalog.types:
+                return
+            await self._adopt(self._state.catalog.with_type(named, or_replace=or_replace))
+
+    async def drop(self, name: str, *, if_exists: bool) -> None:
+        """Forget the name of a type.
+
+        Raises:
+            ProgrammingError: There is no such type, or a column of a table has it.
+        """
+        async with self._state.changing:
+            if if_exists and name.casefold() not in self._state.catalog.types:
+                return
+            await self._adopt(self._state.catalog.without_type(name))
+
+
+_CONNECTOR_BYTES_MAX: Final = 4 << 20
+_LIST_WAIT_S: Final = 60.0
+
+
+class ExternalTableCommands:
+    """Carries out what concerns external tables. Lives on the controller's event loop.
+
+    Args:
+        state: The catalog, and the way to the members.
+        adopt: Tells the members of another catalog, and takes it over.
+        allow_code: Whether connectors may be code.
+    """
+
+    def __init__(self, state: ClusterState, adopt: Callable[[Catalog], Awaitable[None]], *, allow_code: bool) -> None:
+        self._state = state
+        self._adopt = adopt
+        self._allow_code = allow_code
+
+    async def create(
+        self,
+        name: str,
+        connector: bytes,
+        *,
+        if_not_exists: bool = False,
+        or_replace: bool = False,
+        is_authenticated: bool,
+        sql: str | None = None,
+    ) -> None:
+        """Make an external table. A member asks its connector for the columns.
+
+        Raises:
+            TableExistsError: The name is taken.
+            SerializationError: The connector is code, which the cluster does not accept from this client.
+            LimitExceededError: It is too large.
+            Error: What the connector raises.
+        """
+        if len(connector) > _CONNECTOR_BYTES_MAX:
+            raise LimitExceededError(
+                f"the connector of table {name} has {len(connector):,} bytes, at most {_CONNECTOR_BYTES_MAX:,} are"
+                " allowed: let it open its data where it reads them, and keep them out of its attributes",
+                limit="connector_bytes",
+            )
+        if connector_carries_code(connector) and not (self._allow_code and is_authenticated):
+            raise SerializationError(
+                f"the connector of table {name} is code, and this cluster accepts no code: start it with"
+                " allow_code=True and a token, or use a connector that is delivered with secateur"
+            )
+        if if_not_exists and self._state.catalog.external_table(name) is not None:
+            return
+        self._state.catalog.with_external_table(_described(name, (), connector, "", sql), or_replace=or_replace)
+        described = await self._state.call(self._member(), DescribeConnector(name, connector))
+        async with self._state.changing:
+            if if_not_exists and self._state.catalog.external_table(name) is not None:
+                return
+            kept = connector if described.settled is None else described.settled
+            table = _described(name, described.columns, kept, described.title, sql)
+            await self._adopt(self._state.catalog.with_external_table(table, or_replace=or_replace))
+
+    async def drop(self, name: str) -> None:
+        """Forget an external table. What it read stays.
+
+        Raises:
+            UnknownTableError: There is no such table.
+        """
+        async with self._state.changing:
+            await self._adopt(self._state.catalog.without_external_table(name))
+
+    def get(self, request: Request[GetExternalTable]) -> Reply[ExternalTableAnswer]:
+        """An external table for a member that is about to read it.
+
+        Raises:
+            TopologyChangedError: It was dropped or replaced.
+        """
+        return Reply(ExternalTableAnswer(self._of_id(request.message.table_id)))
+
+    def list_partitions(
+        self, loop: asyncio.AbstractEventLoop, table_id: int, predicate: OpenPredicate, params: Sequence[Any] | None
+    ) -> ListedPartitions:
+        """List partitions at a member; waits for it, in a thread other than the loop's."""
+        asked = ListExternalPartitions(self._of_id(table_id), predicate, None if params is None else list(params))
+        listing = asyncio.run_coroutine_threadsafe(self._state.call(self._member(), asked), loop)
+        try:
+            return listing.result(_LIST_WAIT_S)
+        finally:
+            listing.cancel()
+
+    def _of_id(self, table_id: int) -> ExternalTable:
+        for table in self._state.catalog.external_tables.values():
+            if table.table.table_id == table_id:
+                return table
+        raise TopologyChangedError(
+            "an external table that the statement reads was replaced or dropped since it was planned: plan it again"
+        )
+
+    def _member(self) -> str:
+        members = self._state.topology.member_ids
+        if not members:
+            raise PartitionLostError("no member is left to read an external table")
+        return members[0]
+
+
+def _described(name: str, columns: tuple[Column, ...], connector: bytes, title: str, sql: str | None) -> ExternalTable:
+    table = TableDef(name, 0, columns, (), PartitionScheme(), backups=0, replicated=True)
+    return ExternalTable(table, connector, title, sql)

@@ -14,9 +14,8 @@ from typing import Protocol
 
 from secateur.cluster.data_directory import members_on_disk
 from secateur.cluster.member.member import Member
-from secateur.cluster.process_address import LOOPBACK, ProcessAddress
 from secateur.cluster.settings import ClusterSettings
-from secateur.cluster.sockets import peer_at
+from secateur.cluster.sockets import LOOPBACK, ProcessAddress, peer_at
 from secateur.errors import DiskError, Error, OperationalError
 from secateur.protocol.membership import MemberName, NameMember
 from secateur.protocol.message import Role

@@ -15,22 +15,21 @@ from collections.abc import Callable
 from typing import Any
 
 from secateur.cluster.member.admission.memory_admission import kernel_memory_of
-from secateur.cluster.member.changes.many_writes import ManyWrites
+from secateur.cluster.member.changes.writes import ManyWrites
 from secateur.cluster.member.member_parts import MemberParts, spill_directory
 from secateur.cluster.member.monitoring.stored_stats import StoredStats
 from secateur.cluster.member.persistence.persistence import Persistence
 from secateur.cluster.member.statement_handlers import StatementHandlers
 from secateur.cluster.member.tables.background_folds import BackgroundFolds
 from secateur.cluster.member.tables.stored_tables import MemberStatistics
-from secateur.cluster.process_address import LOOPBACK, ProcessAddress
 from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.sockets import LOOPBACK, ProcessAddress
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DamagedDirectoryError
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.jobs import GetJobMetrics, JobMetrics, RunAttempt, SubmitJob
 from secateur.protocol.membership import JoinRequest
-from secateur.protocol.operation import OperationBase
-from secateur.protocol.operations import Operation
+from secateur.protocol.operations import Operation, OperationBase
 from secateur.protocol.recovery import AskToReturn
 from secateur.storage.log.disk import Disk
 from secateur.wire import Handled, Reply, Request

@@ -9,9 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from secateur.cluster.background_tasks import BackgroundTasks
-from secateur.cluster.controller_requests import ControllerRequests
 from secateur.cluster.load_leases import LoadLeases
+from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.member.admission.memory_admission import (
     STAGED_FACTOR,
     MemoryAdmission,
@@ -26,21 +25,17 @@ from secateur.cluster.member.changes.coordinated_changes import MemberCoordinate
 from secateur.cluster.member.changes.loads import MemberLoads
 from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.cluster.member.jobs.attempts import MemberAttempts
-from secateur.cluster.member.jobs.job_writes import JobWrites
-from secateur.cluster.member.jobs.jobs import MemberJobs
+from secateur.cluster.member.jobs.jobs import JobWrites, MemberJobs
 from secateur.cluster.member.jobs.kept_jobs import JobFiles, KeptJobsOfMember, LiveMetrics
 from secateur.cluster.member.member_threads import QUICK_THREADS_MAX, MemberThreads, StatementThreads
-from secateur.cluster.member.membership.known_metadata import KnownMetadata
 from secateur.cluster.member.membership.lease_keeper import LeaseKeeper
-from secateur.cluster.member.membership.membership import Membership
-from secateur.cluster.member.monitoring.estimate_misses import EstimateMisses
+from secateur.cluster.member.membership.membership import KnownMetadata, Membership
 from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
 from secateur.cluster.member.monitoring.slow_statements import SlowStatements
 from secateur.cluster.member.monitoring.statement_log import StatementLog
-from secateur.cluster.member.monitoring.stored_stats import WorkCounts
+from secateur.cluster.member.monitoring.stored_stats import EstimateMisses, WorkCounts
 from secateur.cluster.member.persistence.persistence import Persistence
 from secateur.cluster.member.replication.built_copies import BuiltCopies
-from secateur.cluster.member.replication.copies import MemberCopies
 from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.member.statements.external_reads import ExternalReads
 from secateur.cluster.member.statements.key_reads import KeyReads
@@ -48,17 +43,15 @@ from secateur.cluster.member.statements.open_results import OpenResults
 from secateur.cluster.member.statements.query_steps import SteppedQueries
 from secateur.cluster.member.statements.scattered_statements import ScatteredStatements
 from secateur.cluster.member.statements.snapshots import MemberSnapshots
-from secateur.cluster.member.statements.source_queries import SourceQueries
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.member.table_checks import MemberTableChecks
 from secateur.cluster.member.tables.alterations import Alterations, MemberAlterations
-from secateur.cluster.member.tables.stored_tables import StoredTables
+from secateur.cluster.member.tables.stored_tables import MemberCopies, StoredTables
 from secateur.cluster.member.tables.table_directory import TableDirectory
-from secateur.cluster.peers import Peers
-from secateur.cluster.plan_source import PlanSource
-from secateur.cluster.process_address import LOOPBACK, ProcessAddress
+from secateur.cluster.peers import ControllerRequests, Peers
+from secateur.cluster.plan_source import PlanSource, SourceQueries
 from secateur.cluster.settings import ClusterSettings
-from secateur.cluster.sockets import listening, peer_at
+from secateur.cluster.sockets import LOOPBACK, ProcessAddress, listening, peer_at
 from secateur.cluster.termination_protocol import TerminationProtocol
 from secateur.dag.source_query import SourceQuery
 from secateur.engine.kernels.fragment import run
@@ -69,8 +62,8 @@ from secateur.native import native_module
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.protocol.catalog import GetExternalTable
 from secateur.protocol.changes import TwoPhaseKind
-from secateur.protocol.external_tables import GetExternalTable
 from secateur.protocol.membership import ReportCopyLost
 from secateur.protocol.message import Role
 from secateur.protocol.operations import MEMBER_OPERATIONS

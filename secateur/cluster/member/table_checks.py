@@ -11,22 +11,46 @@ from typing import Any, Final, cast
 
 from secateur.cluster.member.statements.snapshots import MemberSnapshots
 from secateur.cluster.member.statements.statements import StatementRunner
-from secateur.cluster.request_rights import check_change, check_ranges
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.errors import TopologyChangedError
+from secateur.errors import ProtocolError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import GetRanges
 from secateur.protocol.change_feed import BoundChanges, ReadChanges
 from secateur.protocol.changes import ChangeOnePartition, StageRows, WriteRows
-from secateur.protocol.key_value import GetRows
 from secateur.protocol.many import ChangeMany, ExecuteMany, WriteMany
-from secateur.protocol.operation import OperationBase
-from secateur.protocol.operations import Operation
-from secateur.protocol.query import Execute, ExecuteFirstStage, Profile
+from secateur.protocol.operations import Operation, OperationBase
+from secateur.protocol.query import Execute, ExecuteFirstStage, GetRows, Profile
 from secateur.protocol.snapshots import CloseSnapshot, OpenSnapshot, ReadSnapshot
 from secateur.protocol.steps import SteppedQuery
-from secateur.protocol.table_rights import TableRights
+from secateur.protocol.tokens import TableRights
 from secateur.wire import Handled, Reply, Request
+
+
+def check_change(plan: SelectPlan, rights: TableRights) -> None:
+    """Refuse a change that these rights do not cover: of the first table of its query, which may read others.
+
+    The controller makes the same check.
+
+    Raises:
+        AuthenticationError: They do not.
+        ProtocolError: The plan reads no table, so it is not that of a change.
+    """
+    if not plan.scans:
+        raise ProtocolError(f"plan {plan.plan_id} is not the plan of a change: it reads no table")
+    rights.check_write(plan.scans[0].table)
+    rights.check_reads(plan.tables_read)
+
+
+def check_ranges(tables: Sequence[TableDef], asked: GetRanges, rights: TableRights) -> None:
+    """Refuse the ranges of a table that these rights do not cover.
+
+    Raises:
+        AuthenticationError: They do not.
+    """
+    for table in tables:
+        if table.scheme.reference == asked.reference:
+            rights.check_reads((table.name.casefold(),))
+
 
 _Check = Callable[[Any, TableRights], Awaitable[None] | None]
 

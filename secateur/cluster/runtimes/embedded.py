@@ -9,13 +9,12 @@ import logging
 from functools import partial
 from typing import Final
 
-from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.controller.controller import Controller
-from secateur.cluster.loop_thread import LoopThread
+from secateur.cluster.loop_thread import BackgroundTasks, LoopThread
 from secateur.cluster.member.host import MemberHost
 from secateur.cluster.member.member import Member
-from secateur.cluster.process_address import LOOPBACK, address_at, machine_address
 from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.sockets import LOOPBACK, address_at, machine_address
 from secateur.errors import DeadlineError
 from secateur.structured_logs import use_log_format
 

@@ -17,9 +17,9 @@ import ray
 
 from secateur.cluster.loop_thread import LoopThread
 from secateur.cluster.member.host import MemberHost
-from secateur.cluster.process_address import ProcessAddress
 from secateur.cluster.runtimes.ray_actors import address_of_actor, configure_tracing
 from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.sockets import ProcessAddress
 from secateur.structured_logs import use_log_format
 
 _log = logging.getLogger(__name__)

@@ -16,12 +16,12 @@ from ray.actor import ActorHandle
 from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from secateur.cluster.process_address import EVERY_INTERFACE
 from secateur.cluster.runtimes import ray_actors
 from secateur.cluster.runtimes.controller_actor import ControllerActor
 from secateur.cluster.runtimes.member_actor import MemberActor
 from secateur.cluster.runtimes.ray_session import ray_session
 from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.sockets import EVERY_INTERFACE
 from secateur.errors import OperationalError, ProgrammingError
 
 _STOP_S: Final = 10.0

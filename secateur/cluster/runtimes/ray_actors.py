@@ -10,8 +10,8 @@ import ray
 from ray.actor import ActorHandle
 from ray.exceptions import RayError
 
-from secateur.cluster.process_address import LOOPBACK, ProcessAddress, address_at
 from secateur.cluster.settings import ClusterSettings
+from secateur.cluster.sockets import LOOPBACK, ProcessAddress, address_at
 from secateur.errors import OperationalError, ProgrammingError
 
 NAMESPACE: Final = "secateur"

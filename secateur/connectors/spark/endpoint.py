@@ -49,8 +49,7 @@ class Endpoint:
         Raises:
             InterfaceError: No address is given anywhere, or the given one is invalid.
         """
-        from secateur.client.address import parse_address
-        from secateur.client.connect import ADDRESS_VARIABLE, tls_for, token_for
+        from secateur.client.connect import ADDRESS_VARIABLE, parse_address, tls_for, token_for
 
         found = address or spark.conf.get(_ADDRESS_CONF, None) or os.environ.get(ADDRESS_VARIABLE)
         if not found:
@@ -73,8 +72,7 @@ class Endpoint:
         Raises:
             InterfaceError: No address is given, or it is invalid.
         """
-        from secateur.client.address import parse_address
-        from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE, tls_for
+        from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE, parse_address, tls_for
         from secateur.connectors.spark.ask_driver import settings_of_driver
         from secateur.wire.tls import Tls
 
@@ -120,7 +118,7 @@ class Endpoint:
 
     def connected(self, *, timeout_s: float | None) -> Session:
         """A connection that the caller closes; see :meth:`session`."""
-        from secateur.client.address import parse_address
+        from secateur.client.connect import parse_address
         from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S, REFUSED_S
         from secateur.client.session import Session
 

@@ -27,9 +27,9 @@ from secateur.partitioning.pruning.expressions import expressions_in, numbered, 
 from secateur.partitioning.pruning.operand import Evaluated
 from secateur.partitioning.pruning.row_predicate import OpenPredicate
 from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.protocol.catalog import ListedPartitions
 from secateur.protocol.codec import decode, encode
-from secateur.protocol.external_tables import ListedPartitions
-from secateur.protocol.profile import StageWork
+from secateur.protocol.metrics import StageWork
 
 _ID_BYTES: Final = 12
 

@@ -33,7 +33,7 @@ from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.schemes.hashing import first_seed
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
-from secateur.protocol.key_value import FOUND_ROWS_MAX
+from secateur.protocol.query import FOUND_ROWS_MAX
 from secateur.storage.native_rows import is_native
 from secateur.wire import SHORT_CHARACTERS_MAX, SHORT_ROWS_MAX
 

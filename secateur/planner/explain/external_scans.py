@@ -11,7 +11,7 @@ from msgspec import structs
 from secateur.engine.sql.select_plan import ExternalScan, ScanPlan
 from secateur.partitioning.pruning.row_predicate import OpenPredicate
 from secateur.planner.statement import PlannedSelect
-from secateur.protocol.external_tables import ListedPartitions
+from secateur.protocol.catalog import ListedPartitions
 from secateur.protocol.statements import Statement
 
 ListPartitions: TypeAlias = Callable[[int, OpenPredicate, Sequence[Any] | None], ListedPartitions]

@@ -10,17 +10,13 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "charts": ["Mark", "Period", "Series", "draw_chart"],
-    "cluster_line": ["ClusterLine", "line_from", "missing_members"],
-    "overview": ["alerts", "minute_of"],
-    "pages": ["HOT_KEYS", "JOBS", "LOADS", "NEXT_HEADER", "spelled_keys"],
-    "partition_heat": ["HeatOfTable", "PartitionHeat", "Uses"],
-    "partition_map": ["draw_partition_map"],
+    "overview": ["Mark", "Period", "Series", "alerts", "draw_chart", "minute_of"],
+    "pages": ["HOT_KEYS", "JOBS", "LOADS", "NEXT_HEADER", "SortedColumn", "TableSort", "spelled_keys"],
+    "partition_map": ["HeatOfTable", "PartitionHeat", "Uses", "draw_partition_map"],
     "plan_routes": ["check_query"],
     "pruning_report": ["report_pruning", "tables_of"],
     "readings": ["PERIOD_S", "PacedReading", "Reading", "Readings"],
-    "sorting": ["SortedColumn", "TableSort"],
-    "templating": ["PageTexts", "rendered"],
+    "templating": ["ClusterLine", "PageTexts", "line_from", "missing_members", "rendered"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

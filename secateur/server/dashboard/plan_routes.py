@@ -14,10 +14,9 @@ from pydantic import BaseModel, ConfigDict
 
 from secateur.errors import DeadlineError, Error, InternalError, ProgrammingError, PruningMismatchError
 from secateur.http.json_values import parameters_of
-from secateur.server.dashboard.cluster_line import MEMBERS
 from secateur.server.dashboard.pages import html_answer
 from secateur.server.dashboard.plan_picture import plan_picture
-from secateur.server.dashboard.templating import rendered
+from secateur.server.dashboard.templating import MEMBERS, rendered
 from secateur.server.forms import Params, SqlText
 from secateur.server.problems import status_of
 from secateur.server.state import Server, ServerOfCaller

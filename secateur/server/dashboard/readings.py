@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from secateur.client.dbapi.connection import Connection
 from secateur.errors import DeadlineError, Error, UnreachableError
-from secateur.server.connections import Connections
+from secateur.server.callers import Connections
 
 PERIOD_S: Final = 1.4
 """Time is divided into periods, and each query is made at most once in each. A page is fetched at the beginning of

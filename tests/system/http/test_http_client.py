@@ -46,7 +46,7 @@ from secateur.errors import (
 from secateur.http import HttpClient, StatementState
 from secateur.processors import map_batches
 from secateur.server import HttpServer, ServerLimits
-from secateur.server.job_forms import JobConfigForm
+from secateur.server.dag_forms import JobConfigForm
 
 ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 3"
 

@@ -9,7 +9,7 @@ from eventually import eventually
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import Error
-from secateur.server.connections import Connections
+from secateur.server.callers import Connections
 from secateur.server.dashboard import PacedReading, Readings
 
 SQL = "SELECT count(*) AS members FROM secateur.members"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from secateur.client.address import parse_address
+from secateur.client.connect import parse_address
 from secateur.errors import InterfaceError
 
 

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 import secateur
-from secateur.cluster.process_address import ProcessAddress, address_at, machine_address
+from secateur.cluster.sockets import ProcessAddress, address_at, machine_address
 
 
 @pytest.mark.parametrize(

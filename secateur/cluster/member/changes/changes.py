@@ -48,7 +48,7 @@ from secateur.errors import ProtocolError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.split import split
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, DuplicateMatchPolicy, FoundParts, StageChange
-from secateur.protocol.profile import StageWork
+from secateur.protocol.metrics import StageWork
 from secateur.storage.change import ChangeOperation
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request

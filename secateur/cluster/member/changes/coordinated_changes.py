@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.cluster.member.changes.loads import MemberLoads
-from secateur.cluster.member.jobs.kept_results import KeptResults
+from secateur.cluster.member.jobs.attempts import KeptResults
 from secateur.cluster.member.statements.local_execution import check_versions
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.member.tables.table_directory import TableDirectory
@@ -33,7 +33,7 @@ from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBat
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol import changes as protocol
 from secateur.protocol.message import Acknowledged
-from secateur.protocol.profile import StageWork
+from secateur.protocol.metrics import StageWork
 from secateur.storage.change import MixedAttempt
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, encode_table

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member.admission.memory_admission import STAGED_FACTOR, MemoryAdmission
-from secateur.cluster.member.changes.received_rows import pieces_to_keep, received_rows
+from secateur.cluster.member.changes.writes import pieces_to_keep, received_rows
 from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.member.tables.table_directory import TableDirectory

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from secateur.cluster.member.admission.memory_admission import MemoryAdmission
 from secateur.cluster.member.changes.change_registry import ChangeRegistry, RecordedChange
-from secateur.cluster.member.changes.received_rows import received_rows
 from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
 from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.member.tables.table_directory import TableDirectory
-from secateur.errors import ProtocolError
-from secateur.protocol.changes import RowCount, WriteRows
+from secateur.errors import Error, ProtocolError
+from secateur.protocol.changes import ChangedRows, RowCount, WriteRows
+from secateur.protocol.many import ChangedMany, WriteMany
 from secateur.storage.change import ChangeOperation, change_operation
 from secateur.storage.few_rows import FewRows
+from secateur.storage.gather import gather
 from secateur.storage.member_store import MemberStore
 from secateur.wire import (
     SHORT_ROWS_MAX,
@@ -32,10 +34,57 @@ from secateur.wire import (
     Request,
     ShortTable,
     decode_rows,
+    decode_table,
     has_few_rows,
     shorten,
     travels_short,
 )
+
+_INLINE_BYTES_MAX: Final = 1 << 20
+"""Texts of so many bytes are checked in about 200 us, as long as a thread takes to wake up."""
+_OWN_BYTES_MAX: Final = 4096
+"""So few bytes are copied out of what was received with them: rows that are kept as they came keep no more alive."""
+_SHARED_BYTES_MAX: Final = 1 << 20
+"""A frame of more bytes does not wait as a whole until the last of its partitions is sorted. Copying takes about a
+millisecond for each MiB, which the rows of a statement do not pay.
+"""
+
+
+async def received_rows(payload: memoryview) -> pa.Table:
+    """The rows of a request. The caller has checked that they belong here.
+
+    Raises:
+        ProtocolError, LimitExceededError: As :func:`~secateur.wire.decode_table`.
+    """
+    if len(payload) <= _OWN_BYTES_MAX:
+        return decode_table(bytes(payload))
+    if len(payload) <= _INLINE_BYTES_MAX:
+        return decode_table(payload)
+    return await asyncio.to_thread(decode_table, payload)
+
+
+async def pieces_to_keep(rows: pa.Table, parts: Sequence[Sequence[int]]) -> dict[int, pa.Table]:
+    """The rows of each partition, of a frame whose rows will wait for the publication of a load.
+
+    Those of a large frame are copied: as slices of the frame, the rows of its last partition would keep all of them.
+
+    Args:
+        rows: The rows of the frame.
+        parts: Each partition with its number of rows, in their order.
+    """
+    pieces = dict(_slices(rows, parts))
+    if len(pieces) == 1 or rows.get_total_buffer_size() <= _SHARED_BYTES_MAX:
+        return pieces
+    return await asyncio.to_thread(
+        lambda: {partition: gather([piece], at_rest=True) for partition, piece in pieces.items()}
+    )
+
+
+def _slices(rows: pa.Table, parts: Sequence[Sequence[int]]) -> Iterable[tuple[int, pa.Table]]:
+    start = 0
+    for partition, count in parts:
+        yield partition, rows.slice(start, count)
+        start += count
 
 
 class MemberWrites:
@@ -279,3 +328,80 @@ def _size(rows: pa.Table | FewRows) -> int:
     """The bytes that rows take, about: the exact size of a slice takes longer."""
     size: int = rows.get_total_buffer_size() if isinstance(rows, pa.Table) and rows.num_rows == 1 else rows.nbytes
     return size
+
+
+T = TypeVar("T")
+
+_PER_TURN: Final = 32
+"""Changes of few rows in one turn of the event loop, which then reads other frames: about two milliseconds."""
+
+Made: TypeAlias = (
+    Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]] | Reply[RowCount] | asyncio.Future[Reply[RowCount]]
+)
+"""The answer of a change that was made: a reply, or a future that ends once all copies have the change."""
+
+
+class ManyWrites:
+    """Answers ``write_many`` requests. Lives on the member's event loop.
+
+    Each is what it would be in a frame of its own: rows of one partition, visible at once, under an id of its own. The
+    first that cannot be made without waiting ends the answer, and its client makes it and those behind it otherwise.
+
+    Args:
+        writes: Writes rows.
+    """
+
+    def __init__(self, writes: MemberWrites) -> None:
+        self._writes = writes
+
+    async def write(self, request: Request[WriteMany]) -> Reply[ChangedMany]:
+        """Make the first writes, as many as take no waiting, and answer when all copies have them."""
+        asked = request.message
+
+        def make(number: int) -> Made | None:
+            partition, rows = asked.writes[number]
+            return self._writes.written_now(asked.table_id, partition, asked.mode, asked.id_of(number), rows)
+
+        return Reply(await confirmed(await made_in_turns(len(asked.writes), make, self._writes.together)))
+
+
+async def made_in_turns(
+    count: int, make: Callable[[int], T | None], together: Callable[[], AbstractContextManager[None]]
+) -> list[T]:
+    """Make the first changes of a frame, some in each turn of the event loop, and return what ``make`` does.
+
+    Args:
+        count: How many changes the frame has.
+        make: Makes the change with a number; returns None where that takes waiting, and raises an Error where it cannot
+            be made: this one and those behind it are left to requests of their own, which say so and may be repeated.
+        together: Sends the changes of one turn to their copies.
+    """
+    made: list[T] = []
+    while len(made) < count:
+        if made:
+            await asyncio.sleep(0)
+        with together():
+            for number in range(len(made), min(len(made) + _PER_TURN, count)):
+                try:
+                    answer = make(number)
+                except Error:
+                    return made
+                if answer is None:
+                    return made
+                made.append(answer)
+    return made
+
+
+async def confirmed(made: Sequence[Made]) -> ChangedMany:
+    """Answer for changes in their order, once all copies have them or are not waited for any longer."""
+    rows: list[int] = []
+    for number, answer in enumerate(made):  # most are done as soon as the first one is: one message has them all
+        if isinstance(answer, Reply):
+            reply: Reply[Any] | None = answer
+        else:
+            if not answer.done():
+                await asyncio.wait((answer,))
+            reply = None if answer.exception() is not None else answer.result()
+        if reply is not None and len(rows) == number:
+            rows.append(reply.message.rows)
+    return ChangedMany(rows, len(made) - len(rows))

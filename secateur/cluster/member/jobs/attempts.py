@@ -4,23 +4,77 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Any, Final
 
-from secateur.cluster.background_tasks import BackgroundTasks
-from secateur.cluster.controller_requests import ControllerRequests
+import pyarrow as pa
+
+from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.member.jobs.jobs import describe_job
-from secateur.cluster.member.jobs.kept_results import KeptResults
+from secateur.cluster.peers import ControllerRequests
 from secateur.dag.dag import FrozenDAG
 from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.runtime.runtime import JobRuntime
-from secateur.errors import DeadlineError, Error, InternalError, MemberLostError, UnreachableError
+from secateur.errors import DeadlineError, Error, InternalError, LimitExceededError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol import jobs
 from secateur.protocol.job_placement import JobPlacement
 from secateur.protocol.message import Acknowledged, Failure
 from secateur.tracing import ServedSpan
 from secateur.wire import Reply, Request, encode_table
+
+_COUNT_MAX: Final = 256
+_BYTES_MAX: Final = 256 << 20
+
+
+class KeptResults:
+    """The newest results, bounded by number and bytes.
+
+    The newest one is kept whatever its size, which ``JobConfig.result_bytes_max`` bounds.
+    """
+
+    def __init__(self, count_max: int = _COUNT_MAX, bytes_max: int = _BYTES_MAX) -> None:
+        self._count_max = count_max
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._results: OrderedDict[str, Mapping[str, pa.Table]] = OrderedDict()
+
+    def keep(self, job_id: str, tables: Mapping[str, pa.Table]) -> None:
+        """Keep the rows of a job, by sink, and drop the oldest that are too many.
+
+        Those of an earlier attempt of the job are replaced.
+        """
+        self._bytes -= _size(self._results.pop(job_id, {}))
+        self._results[job_id] = tables
+        self._bytes += _size(tables)
+        while len(self._results) > 1 and (len(self._results) > self._count_max or self._bytes > self._bytes_max):
+            _, dropped = self._results.popitem(last=False)
+            self._bytes -= _size(dropped)
+
+    def find(self, job_id: str) -> Mapping[str, pa.Table] | None:
+        """The rows of a job, by sink; None if they were dropped, or this process never had them."""
+        return self._results.get(job_id)
+
+    def tables(self, job_id: str) -> Mapping[str, pa.Table]:
+        """The rows of a job, by sink.
+
+        Raises:
+            LimitExceededError: They were dropped.
+        """
+        found = self.find(job_id)
+        if found is None:
+            raise LimitExceededError(
+                f"the result of job {job_id} was dropped: a member keeps the newest {self._count_max} results, up to"
+                f" {self._bytes_max:,} bytes, for as long as its process lives; submit the job again, and fetch it"
+                " sooner, or write it to a sink",
+                job=job_id,
+            )
+        return found
+
+
+def _size(tables: Mapping[str, pa.Table]) -> int:
+    return sum(table.nbytes for table in tables.values())
+
 
 _REPORT_DELAY_S: Final = 0.1
 _REPORT_TRIES_MAX: Final = 50

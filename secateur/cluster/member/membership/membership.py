@@ -6,14 +6,15 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from secateur.cluster.background_tasks import BackgroundTasks
 from secateur.cluster.lease import Promises
 from secateur.cluster.load_leases import LoadLeases
+from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.member.persistence.persistence import Persistence
 from secateur.cluster.member.replication.built_copies import BuiltCopies
 from secateur.cluster.member.replication.replication import Replication
+from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.member.tables.alterations import MemberAlterations
-from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.member.tables.table_directory import TableDirectory, owner_pages, range_pages
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import Error, ProtocolError, TopologyChangedError
@@ -21,7 +22,13 @@ from secateur.partitioning.topology.topology import MemberAddress, Topology, gai
 from secateur.protocol import changes, recovery
 from secateur.protocol.catalog import (
     AdoptViews,
+    GetOwnerPages,
+    GetOwners,
+    GetRanges,
+    OwnerPages,
+    RangePages,
     TakeTopology,
+    TopologyKnown,
 )
 from secateur.protocol.codec import decode
 from secateur.protocol.membership import (
@@ -29,6 +36,7 @@ from secateur.protocol.membership import (
     LeaseAnswer,
 )
 from secateur.protocol.message import Acknowledged
+from secateur.protocol.query import GetPlan, PlanAnswer
 from secateur.protocol.tokens import GrantedToken, KnownTokens
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
@@ -281,3 +289,36 @@ class Membership:
         """Another member cannot reach the controller, and asks for a lease; see :mod:`secateur.cluster.lease`."""
         answer = self._promises.asked(request.message.member, request.message.topology_version, lease_clock_s())
         return Reply(LeaseAnswer(answer.value))
+
+
+class KnownMetadata:
+    """Answers ``get_owners``, ``get_owner_pages``, ``get_ranges`` and ``get_plan``. Lives on the member's event loop.
+
+    Clients and other members ask so when they cannot reach the controller.
+
+    Args:
+        owners: Gives the newest topology that the member acts on.
+        places: The definitions of its tables.
+        statements: Has the plans that it has run.
+    """
+
+    def __init__(self, owners: Callable[[], Topology], places: TableDirectory, statements: StatementRunner) -> None:
+        self._owners = owners
+        self._places = places
+        self._statements = statements
+
+    def topology(self, _: Request[GetOwners]) -> Reply[TopologyKnown]:
+        """The owners of the newest topology."""
+        return Reply(TopologyKnown(self._owners().outline))
+
+    def owner_pages(self, request: Request[GetOwnerPages]) -> Reply[OwnerPages]:
+        """Owners of a large group."""
+        return Reply(owner_pages(self._owners(), request.message))
+
+    def ranges(self, request: Request[GetRanges]) -> Reply[RangePages]:
+        """Ranges of a table."""
+        return Reply(range_pages(self._places.tables(), request.message))
+
+    def plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
+        """A plan that this member has run, for another one that has not."""
+        return Reply(PlanAnswer(self._statements.kept_plan(request.message.plan_id).encoded()))

@@ -10,8 +10,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from secateur.protocol.changes import ChangedRows, WorkedOut
-from secateur.protocol.latency_histogram import LatencyHistogram
-from secateur.protocol.plan_summary import ListedExecutions, PlanSummary
+from secateur.protocol.plan_summary import LatencyHistogram, ListedExecutions, PlanSummary
 from secateur.protocol.query import Executed, ExecutionTotals, PlanExecutions
 
 EndedStatement: TypeAlias = tuple[int, str, bool, float, float, msgspec.Struct | None, str | None]

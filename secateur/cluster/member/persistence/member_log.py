@@ -19,8 +19,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from secateur.cluster.background_tasks import BackgroundTasks
-from secateur.cluster.loop_thread import threads_end
+from secateur.cluster.loop_thread import BackgroundTasks, threads_end
 from secateur.cluster.settings import Fsync
 from secateur.errors import DiskError
 from secateur.storage.log.checkpoint import Checkpoint

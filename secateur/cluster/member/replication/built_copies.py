@@ -18,7 +18,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from secateur.cluster.member.changes.change_registry import ChangeRegistry
-from secateur.cluster.member.changes.received_rows import received_rows
+from secateur.cluster.member.changes.writes import received_rows
 from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.peers import Peers

@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 
 from secateur.cluster.member.changes.change_registry import ChangeRegistry, RecordedChange
 from secateur.cluster.member.persistence.member_log import MemberLog
-from secateur.cluster.member.replication.recorded_changes import RecordedChanges
 from secateur.cluster.member.replication.replica import Replica, ReplicaPhase, ReplicatedChange
-from secateur.cluster.member.replication.replicas import CopyKey, Replicas
+from secateur.cluster.member.replication.replicas import CopyKey, RecordedChanges, Replicas
 from secateur.cluster.member.replication.sent_changes import SentChanges
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.errors import DiskError, TopologyChangedError

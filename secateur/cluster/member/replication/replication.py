@@ -4,7 +4,7 @@ This is where the parts meet: who waits for changes (:mod:`~secateur.cluster.mem
 is sent to other copies (:mod:`~secateur.cluster.member.replication.sent_changes`) and received from them
 (:mod:`~secateur.cluster.member.replication.received_changes`), how a copy takes over as the primary
 (:mod:`~secateur.cluster.member.replication.takeovers`) and how further copies join
-(:mod:`~secateur.cluster.member.replication.learners`).
+(:mod:`~secateur.cluster.member.replication.sent_changes`).
 """
 
 from __future__ import annotations
@@ -16,18 +16,15 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from secateur.cluster.background_tasks import BackgroundTasks
+from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.member.changes.change_registry import ChangeRegistry
 from secateur.cluster.member.persistence.member_log import MemberLog
-from secateur.cluster.member.replication.acknowledgements import Acknowledgements
-from secateur.cluster.member.replication.learners import Learners
+from secateur.cluster.member.replication.acknowledgements import Acknowledgements, UnconfirmedPublications
 from secateur.cluster.member.replication.received_changes import ReceivedChanges
-from secateur.cluster.member.replication.recorded_changes import RecordedChanges
 from secateur.cluster.member.replication.replica import Replica, ReplicaPhase, ReplicatedChange
-from secateur.cluster.member.replication.replicas import CopyKey, Replicas
-from secateur.cluster.member.replication.sent_changes import SentChanges
+from secateur.cluster.member.replication.replicas import CopyKey, RecordedChanges, Replicas
+from secateur.cluster.member.replication.sent_changes import Learners, SentChanges
 from secateur.cluster.member.replication.takeovers import Takeovers
-from secateur.cluster.member.replication.unconfirmed_publications import UnconfirmedPublications
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.engine_limits import EngineLimits

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from secateur.cluster.background_tasks import BackgroundTasks
+from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.member.replication.acknowledgements import Acknowledgements
 from secateur.cluster.member.replication.received_changes import ReceivedChanges
 from secateur.cluster.member.replication.replica import Replica, ReplicatedChange

@@ -37,7 +37,7 @@ from secateur.partitioning.pruning.row_predicate import RowPredicate
 from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.empty_rows import empty_table
-from secateur.protocol.external_tables import (
+from secateur.protocol.catalog import (
     ConnectorDescription,
     DescribeConnector,
     ListedPartitions,

@@ -20,16 +20,16 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from secateur.client.dbapi.rows import Rows
-from secateur.client.execution.plan_backoff import PlanBackoff
+from secateur.client.execution.retry_policy import PlanBackoff
 from secateur.cluster.member.admission.statement_admission import StatementAdmission
-from secateur.cluster.member.monitoring.estimate_misses import EstimateMisses
+from secateur.cluster.member.monitoring.stored_stats import EstimateMisses
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import combined_profile
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DataError, DeadlineError, KeysChangedError, MemberLostError
+from secateur.protocol.metrics import RunProfile
 from secateur.protocol.operations import Operation
-from secateur.protocol.profile import RunProfile
 from secateur.protocol.query import CloseResult, Execute, Executed, ExecutePart, Profile, Profiled, Since
 from secateur.protocol.statements import ResultColumn
 from secateur.protocol.steps import NarrowedScans, QueryStep, ReadRequirements, StepResult, SubqueryUse

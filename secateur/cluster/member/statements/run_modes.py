@@ -2,43 +2,224 @@
 
 *Local* is what :mod:`~secateur.cluster.member.statements.local_execution` does over rows of this member, *scatter* what
 :mod:`~secateur.cluster.member.statements.scattered_statements` does, and *distributed* what
-:mod:`~secateur.cluster.member.statements.distributed_statements` does.
+:class:`DistributedStatements` does.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Final, TypeVar
 
+import msgspec
 import pyarrow as pa
+from msgspec import structs
 
 from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.member_threads import StatementThreads
-from secateur.cluster.member.monitoring.estimate_misses import EstimateMisses
 from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
-from secateur.cluster.member.statements.distributed_statements import DistributedStatements
+from secateur.cluster.member.monitoring.stored_stats import EstimateMisses
 from secateur.cluster.member.statements.external_reads import ExternalReads
 from secateur.cluster.member.statements.first_stages import FirstStages
 from secateur.cluster.member.statements.local_execution import LocalExecution
 from secateur.cluster.member.statements.native_answers import NativeAnswer, NativeAnswers
 from secateur.cluster.member.statements.open_results import OpenResults, within_bounds
-from secateur.cluster.member.statements.prepared_statements import OwnView, PreparedStatements
-from secateur.cluster.member.statements.read_state import read_here
+from secateur.cluster.member.statements.prepared_statements import OwnView, PreparedStatements, marks_of, read_here
 from secateur.cluster.member.statements.scattered_statements import Acknowledgements, ScatteredRows, ScatteredStatements
 from secateur.cluster.member.statements.serving_programs import Served, ServingProgram, compile_program
-from secateur.cluster.member.statements.statement_run import StatementRun, while_loads_end
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import open_answer, run
+from secateur.engine.runtime.result import JobResult, ResultCollector, ResultQueue
+from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.runtime.runtime import JobRuntime
-from secateur.engine.sql.kernel_call import in_thread
-from secateur.engine.sql.row_stream import FragmentRowStream, LocalRowStream, RowStream
-from secateur.engine.sql.select_plan import SelectPlan
-from secateur.errors import DataError
+from secateur.engine.sql.kernel_call import KERNEL_TIMES, in_thread
+from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, LocalRowStream, RowStream
+from secateur.engine.sql.select_job import select_dag
+from secateur.engine.sql.select_plan import PinnedScan, SelectPlan
+from secateur.errors import DataChangedError, DataError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.query import Execute, Executed, GetPlan
 from secateur.storage.member_store import MemberStore
-from secateur.wire import PeerInfo, Reply, Request
+from secateur.wire import PeerInfo, Reply, Request, ShortTable, encode_table
+
+
+class StatementRun(msgspec.Struct, frozen=True):
+    """The parts of an answer that describe the run, beside its rows."""
+
+    plan: SelectPlan
+    partitions: list[Sequence[int]]
+    topology: Topology
+    execution: str
+    published: tuple[tuple[int, int], ...] = ()
+    statistics_version: int = 0
+
+    def executed(
+        self, members: list[str] | None = None, rows: int = 0, values: Sequence[list[Any]] | None = None
+    ) -> Executed:
+        """The answer; without ``members``, this member alone worked for it."""
+        read, total, execution = 0, 0, self.execution
+        for ids, scan in zip(self.partitions, self.plan.scans, strict=True):
+            read += len(ids)
+            total += scan.tree.total
+        if self.plan.reads_fetched_rows:
+            fetched = [scan.fetched for scan in self.plan.scans if isinstance(scan, PinnedScan)]
+            # Such a scan has counted as one partition, like that of a replicated table.
+            read += sum(rows.partitions_read - 1 for rows in fetched)
+            total += sum(rows.partitions_total - 1 for rows in fetched)
+            readers = {member for rows in fetched for member in rows.members}
+            if readers:
+                members = sorted({*readers, *(members or ())})
+            execution = "distributed" if len(readers) > 1 else execution
+        version = self.topology.version
+        published, statistics = self.published, self.statistics_version
+        return Executed(execution, read, total, version, rows, values, members, False, published, (), statistics)
+
+    def reply(self, result: pa.Table | ShortTable, members: list[str] | None = None) -> Reply[Executed]:
+        """A whole answer."""
+        if isinstance(result, ShortTable):
+            return Reply(self.executed(members, result.num_rows, result.columns))
+        return Reply(self.executed(members, result.num_rows), encode_table(result))
+
+
+T = TypeVar("T")
+
+_LOAD_WAIT_S: Final = 10.0
+_LOAD_PAUSE_S: Final = 0.002
+
+
+async def in_some_form(plan: SelectPlan, run: Callable[[SelectPlan], Awaitable[T]]) -> T:
+    """Run the stages of a plan.
+
+    If an error in the data need not be one of the statement, run other stages, in which it would be.
+    """
+    try:
+        return await while_loads_end(lambda: run(plan))
+    except DataError:
+        if not plan.gathered:
+            raise
+        return await while_loads_end(lambda: run(structs.replace(plan, stages=plan.gathered, gathered=())))
+
+
+async def while_loads_end(run: Callable[[], Awaitable[T]]) -> T:
+    """Run, and run again while a load is published on some of the members, for about a round trip."""
+    loop = asyncio.get_running_loop()
+    deadline_s = loop.time() + _LOAD_WAIT_S
+    while True:
+        try:
+            return await run()
+        except DataChangedError:
+            if loop.time() > deadline_s:
+                raise
+            await asyncio.sleep(_LOAD_PAUSE_S)
+
+
+_BYTES_BEFORE_FIRST: Final = 16 << 20
+"""Bytes of a placed statement's result that are made before the first are sent.
+
+Until then the statement can still be run in another form.
+"""
+_LATE: Final = (
+    "rows of the result had been read when this came up, too late to run the statement in a form that evaluates nothing"
+    " else than it asks for: if a filter or a join leaves the value out, use TRY_CAST or CASE where it is evaluated"
+)
+
+
+class DistributedStatements:
+    """Starts the jobs of statements. Lives on the member's event loop.
+
+    Args:
+        member_id: This member.
+        store: Its partitions.
+        jobs: Its engine.
+        misses: Counts the scans whose estimates were badly wrong.
+        results: Keeps what clients are still reading.
+    """
+
+    def __init__(
+        self, member_id: str, store: MemberStore, jobs: JobRuntime, misses: EstimateMisses, results: OpenResults
+    ) -> None:
+        self._member_id = member_id
+        self._store = store
+        self._jobs = jobs
+        self._misses = misses
+        self._results = results
+
+    async def run(self, request: Request[Execute], ran: StatementRun) -> Reply[Executed]:
+        """Run a statement, and answer with its rows, or with the first of them.
+
+        Raises:
+            Error: The error of the statement, or of a member that works for it.
+        """
+        asked, plan, partitions, topology = request.message, ran.plan, ran.partitions, ran.topology
+        if asked.grant is None:
+            with self._results.running(request.peer):
+                _, result = await self.result_of(
+                    plan, asked, partitions, topology, lambda: ResultCollector(self._results.held_bytes_max)
+                )
+            return ran.reply(result.table(), self.touched(result))
+        grant = within_bounds(asked.grant)
+
+        async def first_rows(plan: SelectPlan) -> Reply[Executed]:
+            # Where another form of the statement may be needed, the first part waits for more: the form can be chosen
+            # until it is sent. A member that finds keys changed reports it long before.
+            before, when_late = (_BYTES_BEFORE_FIRST, _LATE) if plan.gathered else (0, "")
+            queue = ResultQueue(max(2 * grant, before))
+            job = await self._start(plan, asked, partitions, topology, queue)
+            rows = JobRowStream(job, queue, lambda: plan.stages[-1].fragment.schema, before, when_late)
+            return await self._results.open(
+                request.peer, rows, grant, ran.executed(sorted({self._member_id, *job.plan.job.participants}))
+            )
+
+        with self._results.running(request.peer):
+            return await in_some_form(plan, first_rows)
+
+    async def result_of(
+        self,
+        plan: SelectPlan,
+        asked: Execute,
+        partitions: list[Sequence[int]],
+        topology: Topology,
+        collector: Callable[[], ResultCollector],
+    ) -> tuple[SelectPlan, JobResult]:
+        """Run the stages, in the form that has an answer; returns that and the result."""
+
+        async def run(plan: SelectPlan) -> tuple[SelectPlan, JobResult]:
+            return plan, await (await self._start(plan, asked, partitions, topology, collector())).result()
+
+        return await in_some_form(plan, run)
+
+    def touched(self, result: JobResult) -> list[str]:
+        """The members that have worked for a result, this one included."""
+        return sorted({self._member_id, *result.members_touched})
+
+    async def _start(
+        self,
+        plan: SelectPlan,
+        asked: Execute,
+        partitions: list[Sequence[int]],
+        topology: Topology,
+        result: ResultCollector,
+    ) -> RunningJob:
+        published = {
+            scan.table_id: self._store.data_version(scan.table_id).published
+            for scan in plan.scans
+            if not scan.is_fetched
+        }
+        dag, config = select_dag(
+            plan,
+            partitions,
+            published=published,
+            search_keys=asked.pruning,
+            mark=asked.mark,
+            since=marks_of(plan, asked),
+        )
+        job = await self._jobs.start_job(dag, config, asked.params, topology, result=result)
+        job.when_done(lambda: self._misses.compare_scans(plan, job.metrics) if job.is_complete else None)
+        times = KERNEL_TIMES.get()
+        if times is not None:
+            job.when_done(lambda: times.extend(entry.offload_s for entry in job.metrics))
+        return job
 
 
 class RunModes(PreparedStatements):

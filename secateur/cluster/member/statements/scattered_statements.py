@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 import msgspec
 import pyarrow as pa
 
-from secateur.client.execution.plan_backoff import PlanBackoff
-from secateur.cluster.member.statements.few_row_reads import FewRowsRead, compile_few
+from secateur.client.execution.retry_policy import PlanBackoff
+from secateur.cluster.member.statements.serving_programs import FewRowsRead, compile_few
 from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
@@ -30,7 +30,7 @@ from secateur.engine.sql.select_job import vertex_names
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DeadlineError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.profile import StageWork
+from secateur.protocol.metrics import StageWork
 from secateur.protocol.query import Execute, ExecuteFirstStage, FirstStageRows
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, ShortTable, decode_tables, encode_table
