@@ -1,4 +1,4 @@
-"""Databases of DuckDB in memory, which are opened while the process is not forked."""
+"""Databases of DuckDB in memory, opened while the process is not forked; rows that are others in each call."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 from typing import Final
 
 import duckdb
+import pyarrow as pa
 
 from secateur.forks import forks_wait_for
 
@@ -26,3 +27,25 @@ def open_database(**config: str) -> duckdb.DuckDBPyConnection:
             ":memory:",
             config={"autoload_known_extensions": "false", "autoinstall_known_extensions": "false", **config},
         )
+
+
+class ExchangeableRows:
+    """An Arrow stream whose content is set before each call; the schema stays.
+
+    Attributes:
+        schema: That of all content.
+        rows: What is read; None between calls, since rows of a partition must not outlive the call that reads them.
+    """
+
+    __slots__ = ("rows", "schema")
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.rows: pa.Table | None = None
+
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        assert self.rows is not None
+        return self.rows.__arrow_c_stream__(requested_schema)

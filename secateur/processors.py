@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from secateur.engine.processors.aggregate import accumulate, aggregate, combine
-from secateur.engine.processors.aggregate_operation import AggregateOperation
+from secateur.engine.processors.aggregate import accumulate, aggregate, combine, distinct
 from secateur.engine.processors.aggregates import (
     AggregateExpression,
+    AggregateOperation,
     avg_of,
     count_distinct_of,
     count_of,
@@ -15,16 +15,18 @@ from secateur.engine.processors.aggregates import (
     min_of,
     sum_of,
 )
-from secateur.engine.processors.distinct import distinct
 from secateur.engine.processors.hash_join import hash_join
-from secateur.engine.processors.key_by import key_by
-from secateur.engine.processors.merge import merge
-from secateur.engine.processors.row_functions import filter_dicts, filter_rows, flat_map_dicts, map_batches, map_dicts
-from secateur.engine.processors.sort import sort
-from secateur.engine.processors.sort_key import SortKey, desc
-from secateur.engine.processors.sorted_runs import merge_runs, sort_runs
-from secateur.engine.processors.top_n import top_n
-from secateur.engine.processors.union import union
+from secateur.engine.processors.merge import merge, union
+from secateur.engine.processors.order_and_limit import SortKey, desc
+from secateur.engine.processors.row_functions import (
+    filter_dicts,
+    filter_rows,
+    flat_map_dicts,
+    key_by,
+    map_batches,
+    map_dicts,
+)
+from secateur.engine.processors.sort import merge_runs, sort, sort_runs, top_n
 
 __all__ = [
     "AggregateExpression",

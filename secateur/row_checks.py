@@ -16,12 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.errors import CheckFailedError, DataError
-from secateur.exchangeable_rows import ExchangeableRows
 from secateur.forks import forks_wait_for
-from secateur.memory_database import open_database
+from secateur.memory_database import ExchangeableRows, open_database
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import CheckDef, TableDef
-from secateur.partitioning.types.struct_offsets import without_struct_offsets
+from secateur.partitioning.types.arrow_layout import without_struct_offsets
 
 _STORED: Final = "stored"
 _FEW_MAX: Final = 2048

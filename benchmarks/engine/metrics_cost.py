@@ -17,8 +17,8 @@ import secateur
 from benchmarks.record import Bar
 from secateur import Connection, JobConfig
 from secateur.dag import DAG, Emitter, Processor, between
-from secateur.engine.exchange.edge_writer import EdgeWriter
 from secateur.engine.exchange.inbox import Inbox
+from secateur.engine.exchange.outbox import EdgeWriter
 from secateur.engine.scheduler import Scheduler
 
 __all__ = ["MetricsCost", "bars_of_metrics", "measure_metrics_cost"]

@@ -27,13 +27,12 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.schemes.scheme_rules import split_at
-from secateur.partitioning.tables.split import split
+from secateur.partitioning.schemes.scheme_rules import build_scheme, split_at
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.owner_routing import split
 from secateur.partitioning.types.column_type import parse_type
 
 _RUNS: Final = 7

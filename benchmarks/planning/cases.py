@@ -14,11 +14,11 @@ from msgspec import structs
 import secateur
 from secateur.client.dbapi.parameters import plain_values, values_of
 from secateur.client.session import Session
+from secateur.partitioning.tables import NamedType
 from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSnapshot
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
-from secateur.partitioning.types import NamedType
 from secateur.planner.explain.explain import explain
 from secateur.planner.planner import Planner
 from secateur.planner.statement import CreateTable, PlannedSelect

@@ -36,8 +36,8 @@ import pyarrow as pa
 from secateur.cluster.loop_thread import LoopThread
 from secateur.partitioning.schemes.components import HashComponent
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.topology.owner_routing import split
 from secateur.partitioning.types.column_type import parse_type
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.operations import Operation

@@ -26,7 +26,7 @@ from rich.table import Table
 from benchmarks.storage.memory import write_frames
 from benchmarks.storage.trips import readings, readings_rows, trips, trips_rows
 from secateur.partitioning.pruning.key_range import KeyBoundary, KeyPrefix, KeyRange
-from secateur.partitioning.tables.split import split
+from secateur.partitioning.topology.owner_routing import split
 from secateur.storage.member_store import MemberStore
 
 _ROUNDS: Final = 9

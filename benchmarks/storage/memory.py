@@ -20,7 +20,7 @@ from typing import Final
 import pyarrow as pa
 
 from benchmarks.storage.trips import trips, trips_rows
-from secateur.partitioning.tables.split import split
+from secateur.partitioning.topology.owner_routing import split
 from secateur.storage.member_store import MemberStore
 
 __all__ = ["measure", "write_frames"]

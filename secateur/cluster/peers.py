@@ -147,7 +147,7 @@ class Peers:
         return False
 
     async def send(self, member_id: str, notice: Notice, payload: Payload) -> None:
-        """Send a one-way message to a member, in order; see :class:`secateur.engine.exchange.outgoing.Transport`."""
+        """Send a one-way message to a member, in order; see :class:`secateur.engine.exchange.exchange.Transport`."""
         await self.peer(member_id).notify(notice, payload)
 
     async def close(self) -> None:

@@ -21,7 +21,7 @@ from secateur.client.dbapi.parameters import plain_values, values_of
 from secateur.cluster.member.statements.local_execution import bound_partitions, check_versions
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.peers import ControllerRequests, Peers
-from secateur.dag.source_query import SourceQuery
+from secateur.dag.supplier import SourceQuery
 from secateur.engine.runtime.services import PlannedQuery
 from secateur.engine.sql.key_search import KeySearch
 from secateur.engine.sql.select_plan import SelectPlan

@@ -12,7 +12,6 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from secateur.connectors.batches import batch_source
     from secateur.connectors.external.connector import (
         Connector,
         ConnectorContext,
@@ -20,12 +19,10 @@ if TYPE_CHECKING:
         ExternalScanRequest,
     )
     from secateur.connectors.external.folder import csv_folder, parquet_folder
-    from secateur.connectors.files import file_source
+    from secateur.connectors.files import file_source, parquet_sink
     from secateur.connectors.function_sinks import collect, function_sink, logger_sink
-    from secateur.connectors.generator import generator_source, iterable_source
-    from secateur.connectors.parquet_sinks import parquet_sink
-    from secateur.connectors.table import table_source
-    from secateur.connectors.table_sinks import table_sink
+    from secateur.connectors.generator import batch_source, generator_source, iterable_source
+    from secateur.connectors.table import table_sink, table_source
     from secateur.partitioning.pruning.row_predicate import RowPredicate, ValueSet, between, one_of
 
 __all__ = [
@@ -58,7 +55,7 @@ _LATER: Final = {
     "ExternalScanRequest": "secateur.connectors.external.connector",
     "RowPredicate": "secateur.partitioning.pruning.row_predicate",
     "ValueSet": "secateur.partitioning.pruning.row_predicate",
-    "batch_source": "secateur.connectors.batches",
+    "batch_source": "secateur.connectors.generator",
     "between": "secateur.partitioning.pruning.row_predicate",
     "collect": "secateur.connectors.function_sinks",
     "csv_folder": "secateur.connectors.external.folder",
@@ -69,8 +66,8 @@ _LATER: Final = {
     "logger_sink": "secateur.connectors.function_sinks",
     "one_of": "secateur.partitioning.pruning.row_predicate",
     "parquet_folder": "secateur.connectors.external.folder",
-    "parquet_sink": "secateur.connectors.parquet_sinks",
-    "table_sink": "secateur.connectors.table_sinks",
+    "parquet_sink": "secateur.connectors.files",
+    "table_sink": "secateur.connectors.table",
     "table_source": "secateur.connectors.table",
 }
 

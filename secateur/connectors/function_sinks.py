@@ -12,7 +12,7 @@ import pyarrow as pa
 from secateur.dag.processor import Processor, ProcessorContext
 from secateur.dag.supplier import FactorySupplier, ProcessorSupplier
 from secateur.engine.exchange.batches import row_dicts
-from secateur.engine.processors.result_sink import ResultSink
+from secateur.engine.runtime.result import ResultSink
 from secateur.errors import DagError
 
 _LOGGED_ROWS_MAX: Final = 20

@@ -22,12 +22,10 @@ from secateur.dag.codec import portable
 from secateur.dag.parameter import Param, bind_value
 from secateur.dag.placement import Anywhere, OnPartitions, Placement
 from secateur.dag.processor import Params, Processor
-from secateur.dag.source_query import SourceQuery
-from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
+from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SourceQuery, SupplierContext
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.runtime.services import PlannedQuery
-from secateur.engine.sql.fragment_stage import FragmentStageSupplier
-from secateur.engine.sql.member_scan import MemberScan
+from secateur.engine.sql.fragment_stage import FragmentStageSupplier, MemberScan
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DagError, InternalError, TopologyChangedError
 from secateur.partitioning.tables.identifier import quoted

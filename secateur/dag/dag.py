@@ -1,8 +1,11 @@
-"""The DAG: a mutable builder that refuses every invalid step at once, and the frozen value that runs."""
+"""The DAG: a mutable builder that refuses every invalid step at once, and the frozen value that runs.
+
+People see it as a text, as plain data for JSON, or as the diagram that becomes DOT and SVG.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -10,12 +13,9 @@ from typing import Any
 from secateur.dag.codec import EncodedDag, EncodedVertex, decode_supplier, encode_supplier
 from secateur.dag.edge import DistributedTo, Edge
 from secateur.dag.processor import Params, Processor
-from secateur.dag.render import diagram_of, to_dict, to_text
-from secateur.dag.source_query import NeedsOfQuery
-from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
+from secateur.dag.supplier import NeedsOfQuery, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.dag.vertex import Vertex
-from secateur.drawing.diagram import Diagram
-from secateur.drawing.drawable import Drawable
+from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, Drawable
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
@@ -321,3 +321,90 @@ def _check_priorities(inbound: Mapping[str, tuple[Edge, ...]], edges: list[Edge]
                         f" {min(shared)!r}: it would block on the edge that waits and the job would deadlock; give both"
                         " edges the same priority, or read the source twice"
                     )
+
+
+def to_text(vertices: Sequence[Vertex], edges: Sequence[Edge]) -> str:
+    """One line for each vertex and, below it, one for each edge that leaves it.
+
+    >>> from secateur.dag import DAG, Processor, between
+    >>> dag = DAG()
+    >>> _ = dag.new_vertex("scan", Processor, 2), dag.new_vertex("sum", Processor)
+    >>> _ = dag.edge(between("scan", "sum").partitioned("k").distributed())
+    >>> print(dag.to_text())
+    scan x2
+      -> sum partitioned(k) distributed
+    sum
+    """
+    lines: list[str] = []
+    for vertex in vertices:
+        lines.append(vertex.name if vertex.local_parallelism is None else f"{vertex.name} x{vertex.local_parallelism}")
+        lines += [
+            f"  -> {edge.destination} {' '.join(edge_words(edge))}" for edge in edges if edge.source == vertex.name
+        ]
+    return "\n".join(lines)
+
+
+def diagram_of(vertices: Sequence[Vertex], edges: Sequence[Edge]) -> Diagram:
+    """Draw a box for each vertex and an arrow for each edge.
+
+    An arrow is bold if rows may leave the member, and dashed if its input is read late.
+    """
+    boxes = tuple(
+        DiagramNode(vertex.name, () if vertex.local_parallelism is None else (f"x{vertex.local_parallelism}",))
+        for vertex in vertices
+    )
+    arrows = tuple(
+        DiagramEdge(
+            edge.source,
+            edge.destination,
+            tuple(edge_words(edge)),
+            edge.name,
+            is_bold=edge.is_distributed,
+            is_dashed=edge.priority > 0,
+        )
+        for edge in edges
+    )
+    return Diagram(boxes, arrows)
+
+
+def to_dict(
+    vertices: Sequence[Vertex],
+    edges: Sequence[Edge],
+    placed: Mapping[str, tuple[Sequence[str], int]] | None = None,
+) -> dict[str, Any]:
+    """Plain data in the form of EXPLAIN (FORMAT JSON).
+
+    Args:
+        vertices: The vertices of the DAG.
+        edges: Its edges.
+        placed: For each vertex that runs, the members it runs on and its processors on a member; a vertex that is not
+            in it was dropped. Without, members are null.
+    """
+    boxes = [
+        {
+            "name": vertex.name,
+            "members": None if placed is None else list(placed.get(vertex.name, ((), 0))[0]),
+            "local_parallelism": vertex.local_parallelism if placed is None else placed.get(vertex.name, ((), 0))[1],
+        }
+        for vertex in vertices
+    ]
+    arrows = [
+        {
+            "from": edge.source,
+            "to": edge.destination,
+            "kind": edge.routing.name,
+            "distributed": edge.is_distributed,
+        }
+        for edge in edges
+    ]
+    return {"vertices": boxes, "edges": arrows}
+
+
+def edge_words(edge: Edge) -> list[str]:
+    """Describe an edge in words: routing, distance and priority, each only if it is not the default."""
+    words = [edge.routing.words]
+    if edge.is_distributed:
+        words.append(edge.reach.words)
+    if edge.priority:
+        words.append(f"priority {edge.priority}")
+    return words

@@ -21,11 +21,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from secateur.dag.placement import Anywhere, Placement, Unrestricted
 from secateur.dag.processor import Params, Processor
-from secateur.dag.source_query import SourceQuery
 from secateur.errors import DagError, InternalError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements
@@ -323,3 +322,22 @@ def meta_supplier_of(
         f"{source!r} makes no processors: pass a ProcessorMetaSupplier, a ProcessorSupplier, or a function that returns"
         " a new Processor"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceQuery:
+    """A SELECT of a source.
+
+    Attributes:
+        sql: Its text.
+        params: The values of its placeholders, in order or by name, bound to the parameters of the job.
+        pruning: Whether partitions and rows that its condition excludes are left out before it is tested.
+    """
+
+    sql: str
+    params: Sequence[Any] | Mapping[str, Any] = ()
+    pruning: bool = True
+
+
+NeedsOfQuery: TypeAlias = Callable[[SourceQuery], JobRequirements]
+"""Finds out what a SELECT requires, where a job is submitted."""

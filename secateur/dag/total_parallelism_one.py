@@ -13,8 +13,7 @@ from typing import Any
 from secateur.dag.parameter import bind_value
 from secateur.dag.placement import OnMembers, OnPartitions, Placement
 from secateur.dag.processor import Params, Processor
-from secateur.dag.source_query import SourceQuery
-from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, meta_supplier_of
+from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SourceQuery, meta_supplier_of
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.job_requirements import JobRequirements

@@ -5,8 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "diagram": ["Diagram", "DiagramEdge", "DiagramNode", "abbreviated"],
-    "drawable": ["Drawable", "dot", "mermaid"],
+    "diagram": ["Diagram", "DiagramEdge", "DiagramNode", "Drawable", "abbreviated", "dot", "mermaid"],
     "quantity": ["byte_text", "count_text", "duration_text"],
     "svg": ["layered_svg"],
 }

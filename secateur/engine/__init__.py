@@ -10,7 +10,14 @@ from secateur.exports import exports
 _FILES = {
     "failure": ["lost_member"],
     "scheduler": ["Scheduler"],
-    "thread_priority": ["NICENESS", "call_with_low_priority", "lower_priority"],
+    "threads": [
+        "ElasticThreads",
+        "NICENESS",
+        "ProcessorThread",
+        "call_with_low_priority",
+        "in_thread",
+        "lower_priority",
+    ],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -17,17 +17,20 @@ import pyarrow as pa
 from secateur.client.dbapi.connection import Connection
 from secateur.client.jobs.job import Job
 from secateur.client.jobs.light_job import LightJob
-from secateur.connectors.batches import batch_source
 from secateur.connectors.files import file_source
-from secateur.connectors.generator import GeneratorFunction, generator_source, iterable_source
-from secateur.connectors.rows import BATCH_ROWS_OF_PYTHON
-from secateur.connectors.table import table_source
-from secateur.connectors.table_sinks import TableSink
+from secateur.connectors.generator import (
+    BATCH_ROWS_OF_PYTHON,
+    GeneratorFunction,
+    batch_source,
+    generator_source,
+    iterable_source,
+)
+from secateur.connectors.table import TableSink, table_source
 from secateur.dag.dag import FrozenDAG
 from secateur.dag.processor import Params
 from secateur.engine.processors.hash_join import JoinHow
-from secateur.engine.processors.result_sink import ResultSink
 from secateur.engine.processors.row_functions import BatchFunction, MaskFunction
+from secateur.engine.runtime.result import ResultSink
 from secateur.errors import DagError
 from secateur.pipeline.step import (
     FIRST,
@@ -150,7 +153,7 @@ class Pipeline:
         return self._stage("read rows", lambda: iterable_source(items, schema=schema))
 
     def read_batches(self, rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> Stage:
-        """Arrow rows in hand, which travel with the job; see :func:`~secateur.connectors.batches.batch_source`.
+        """Arrow rows in hand, which travel with the job; see :func:`~secateur.connectors.generator.batch_source`.
 
         Raises:
             DagError: There is no batch, or they differ in their schema.
@@ -474,8 +477,8 @@ class Stage:
 
         Args:
             sink: Such as :func:`~secateur.connectors.function_sinks.collect`,
-                :func:`~secateur.connectors.table_sinks.table_sink`,
-                :func:`~secateur.connectors.parquet_sinks.parquet_sink`, or anything that :meth:`DAG.new_vertex` takes.
+                :func:`~secateur.connectors.table.table_sink`,
+                :func:`~secateur.connectors.files.parquet_sink`, or anything that :meth:`DAG.new_vertex` takes.
             name: The name of the vertex; ``JobResult`` has the collected rows under it.
             route: How rows reach it; None: to the coordinator for :func:`collect`, to the owners of its partitions for
                 a table, otherwise they stay on their member.

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from secateur.engine.kernels.fragment import Fragment
 from secateur.errors import DatabaseError
+from secateur.partitioning.types.arrow_layout import empty_table
 from secateur.partitioning.types.column_type import SqlType
-from secateur.partitioning.types.empty_rows import empty_table
 from secateur.planner.binding.evaluation import bounded_functions, evaluate, is_small
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel

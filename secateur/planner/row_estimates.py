@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, assert_never
 
 from secateur.partitioning.pruning.condition import Box
 from secateur.partitioning.pruning.expression import UNKNOWN
-from secateur.partitioning.pruning.key_bounds import RANGES_MAX
+from secateur.partitioning.pruning.key_range import RANGES_MAX
 from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, boxes_of
 from secateur.partitioning.pruning.operand import Constant, ParameterList, parameters_of
 from secateur.partitioning.pruning.tree import PartitionTree

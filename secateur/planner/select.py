@@ -25,10 +25,9 @@ from secateur.engine.sql.select_plan import PartialAtReaders, ScanPlan, SelectPl
 from secateur.errors import DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.identifier import folded, quoted
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.arrow.form import arrow_form
 from secateur.planner.arrow.sources import JoinInput

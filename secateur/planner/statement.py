@@ -16,8 +16,7 @@ from typing import Any, TypeAlias
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.schemes.range_changes import RangeChange
 from secateur.partitioning.tables.alteration import ColumnChange
-from secateur.partitioning.tables.table import IndexDef, TableDef
-from secateur.partitioning.types.named_type import NamedType
+from secateur.partitioning.tables.table import IndexDef, NamedType, TableDef
 from secateur.planner.prune.bounds import ScanBounds
 from secateur.planner.text.parameters import NO_USES, TypeUses
 from secateur.planner.views import ViewDef

@@ -8,9 +8,8 @@ import msgspec
 
 from secateur.partitioning.pruning.row_predicate import OpenPredicate
 from secateur.partitioning.schemes.partial_ranges import KeyInterval, RangePage
-from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.statistics import TableStatistics, TableSummary
-from secateur.partitioning.tables.table import Column, TableDefinition
+from secateur.partitioning.tables.table import Column, ExternalTable, TableDefinition
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Acknowledged, Message

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from secateur.partitioning.tables.external_table import ExternalTable
+from secateur.partitioning.tables.table import ExternalTable, NamedType
 from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.partitioning.types.named_type import NamedType
 from secateur.protocol.changes import SettleLoad, StreamBatch
 from secateur.protocol.hello import Pruning
 from secateur.protocol.message import Acknowledged, Message

@@ -13,25 +13,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from secateur.client.jobs.job_status import JobStatus
 from secateur.client.loads.arrow_data import as_table
-from secateur.connectors.batches import batch_source
 from secateur.connectors.function_sinks import collect
-from secateur.connectors.table import table_source
-from secateur.connectors.table_sinks import table_sink
+from secateur.connectors.generator import batch_source
+from secateur.connectors.table import table_sink, table_source
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import Edge, from_
 from secateur.dag.parameter import Param
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
-from secateur.engine.processors.aggregate import accumulate, aggregate, combine
+from secateur.engine.processors.aggregate import accumulate, aggregate, combine, distinct
 from secateur.engine.processors.aggregates import AggregateExpression, AggregateKind
-from secateur.engine.processors.distinct import distinct
 from secateur.engine.processors.hash_join import hash_join
-from secateur.engine.processors.key_by import key_by
-from secateur.engine.processors.merge import merge
-from secateur.engine.processors.sort import sort
-from secateur.engine.processors.sort_key import SortKey
-from secateur.engine.processors.sorted_runs import merge_runs, sort_runs
-from secateur.engine.processors.top_n import top_n
-from secateur.engine.processors.union import union
+from secateur.engine.processors.merge import merge, union
+from secateur.engine.processors.order_and_limit import SortKey
+from secateur.engine.processors.row_functions import key_by
+from secateur.engine.processors.sort import merge_runs, sort, sort_runs, top_n
 from secateur.errors import DagError, DataError
 from secateur.http.json_values import parameters_of
 from secateur.protocol.job_config import RESULT_BYTES_MAX, JobConfig

@@ -28,7 +28,7 @@ from secateur.http.arrow_answers import ARROW_TYPE, described
 from secateur.http.json_values import json_value_of
 from secateur.http.statement_state import StatementState
 from secateur.partitioning.tables.identifier import told_apart
-from secateur.partitioning.types.nested_parts import map_leaves
+from secateur.partitioning.types.arrow_layout import map_leaves
 from secateur.protocol.statements import ResultColumn
 from secateur.server.callers import Caller
 from secateur.server.limits import ServerLimits

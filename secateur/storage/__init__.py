@@ -16,17 +16,16 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "block": ["BLOCK_BYTES_MIN", "into_block", "message_bytes"],
+    "block": ["BLOCK_BYTES_MIN", "concatenate", "into_block", "message_bytes", "single_array"],
     "change": ["ChangeCount", "ChangeOperation", "DuplicateKeys", "MIXED", "MixedAttempt", "load_mode"],
     "change_feed": ["feed_table"],
-    "few_rows": ["FewRows"],
-    "gather": ["concatenate", "single_array"],
+    "delta": ["FewRows"],
     "hosted_tables": ["ReadVersions"],
     "key_column": ["KeyColumn"],
     "key_order": ["KeyOrder"],
     "key_windows": ["KeyWindows"],
     "layout": ["TableLayout"],
-    "load": ["STEP_BYTES", "Preparation"],
+    "load": ["Preparation", "STEP_BYTES"],
     "load_registry": ["LoadInfo", "LoadOutcome"],
     "member_store": ["DataVersion", "MemberStore", "TableStats"],
     "merge": ["common_row", "new_rows", "sort_rows"],

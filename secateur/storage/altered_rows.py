@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from secateur.errors import LimitExceededError
 from secateur.partitioning.types.python_column import canonical_column
-from secateur.storage.gather import TEXT_BYTES_MAX
+from secateur.storage.block import TEXT_BYTES_MAX
 from secateur.storage.layout import TableLayout
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows

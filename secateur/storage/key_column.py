@@ -1,6 +1,7 @@
 """One primary-key column as sortable values, as a view for binary search, and its cells.
 
-Arrow sorts the values in SQL order; a Python value is converted to a cell to be searched for in the view.
+Arrow sorts the values in SQL order; a Python value is converted to a cell to be searched for in the view,
+without copying the column.
 """
 
 from __future__ import annotations
@@ -11,27 +12,16 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal, Protocol, TypeAlias
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError, NotSupportedError
+from secateur.partitioning.types.arrow_layout import comparable, order_floats
 from secateur.partitioning.types.column_type import OPAQUE, UNIT_TIMESTAMPS, SqlType, TypeKind
-from secateur.partitioning.types.comparable_columns import comparable, order_floats
 from secateur.partitioning.types.decimals import unscaled
-from secateur.storage.key_view import (
-    Cell,
-    CellView,
-    IntegerFormat,
-    bits_view,
-    bytes_view,
-    decimal_view,
-    fixed_bytes_view,
-    float_view,
-    integer_view,
-)
 
 NOT_OF_TYPE: Final = (TypeError, ValueError, ArithmeticError)
 """The errors of a conversion of a value of another Python type."""
@@ -195,3 +185,120 @@ def _of_decimal(scale: int, value: Any) -> int:
 
 def _of_float(value: Any) -> int:
     return int(order_floats(np.array([float(value)]))[0])
+
+
+Cell: TypeAlias = int | bytes
+IntegerFormat: TypeAlias = Literal["b", "B", "h", "H", "i", "I", "q", "Q"]
+
+
+class CellView(Protocol):
+    """The sequence protocol that ``bisect`` needs, with cells of one kind throughout."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> Cell: ...
+
+
+def integer_view(array: pa.Array, fmt: IntegerFormat) -> CellView:
+    """View a fixed-width integer-like array (integers, DATE, TIME, TIMESTAMP).
+
+    Args:
+        array: Without NULLs.
+        fmt: The ``struct`` character of its width and signedness.
+    """
+    values = memoryview(array.buffers()[1]).cast(fmt)
+    return values[array.offset : array.offset + len(array)]
+
+
+def decimal_view(array: pa.Array, precision: int) -> CellView:
+    """View a ``decimal128`` array as its unscaled integers; up to 18 digits the low words alone are exact."""
+    words = memoryview(array.buffers()[1])
+    window = slice(2 * array.offset, 2 * (array.offset + len(array)))
+    low_signed = words.cast("q")[window]
+    if precision <= 18:
+        return low_signed[::2]
+    return _WideIntegers(low_signed[1::2], words.cast("Q")[window][::2])
+
+
+def bits_view(array: pa.Array) -> CellView:
+    """View a boolean array as 0 and 1."""
+    return _Bits(memoryview(array.buffers()[1]), array.offset, len(array))
+
+
+def bytes_view(array: pa.Array) -> CellView:
+    """View a ``string`` or ``binary`` array (32-bit offsets) as byte strings."""
+    _, offsets, data = array.buffers()
+    window = memoryview(offsets).cast("i")[array.offset : array.offset + len(array) + 1]
+    return _VariableBytes(window, memoryview(data if data is not None else b""))
+
+
+def fixed_bytes_view(array: pa.Array, width: int) -> CellView:
+    """View a ``fixed_size_binary(width)`` array as byte strings."""
+    data = memoryview(array.buffers()[1])[array.offset * width : (array.offset + len(array)) * width]
+    return _FixedBytes(data, width, len(array))
+
+
+def float_view(array: pa.Array) -> CellView:
+    """View a float array as integers in the same order; costs 8 bytes a row, as the only view that copies."""
+    return order_floats(array.to_numpy()).data
+
+
+class _WideIntegers:
+    __slots__ = ("_high", "_low")
+
+    def __init__(self, high: memoryview[int], low: memoryview[int]) -> None:
+        self._high = high
+        self._low = low
+
+    def __len__(self) -> int:
+        return len(self._high)
+
+    def __getitem__(self, index: int, /) -> int:
+        return (self._high[index] << 64) | self._low[index]
+
+
+class _Bits:
+    __slots__ = ("_bits", "_offset", "_rows")
+
+    def __init__(self, bits: memoryview[int], offset: int, rows: int) -> None:
+        self._bits = bits
+        self._offset = offset
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, index: int, /) -> int:
+        bit = self._offset + index
+        return (self._bits[bit >> 3] >> (bit & 7)) & 1
+
+
+class _VariableBytes:
+    __slots__ = ("_data", "_offsets")
+
+    def __init__(self, offsets: memoryview[int], data: memoryview[int]) -> None:
+        self._offsets = offsets
+        self._data = data
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, index: int, /) -> bytes:
+        offsets = self._offsets
+        return self._data[offsets[index] : offsets[index + 1]].tobytes()
+
+
+class _FixedBytes:
+    __slots__ = ("_data", "_rows", "_width")
+
+    def __init__(self, data: memoryview[int], width: int, rows: int) -> None:
+        self._data = data
+        self._width = width
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, index: int, /) -> bytes:
+        start = index * self._width
+        return self._data[start : start + self._width].tobytes()

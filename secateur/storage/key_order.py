@@ -13,9 +13,8 @@ from secateur.errors import DataError, ParameterError, SchemeError
 from secateur.partitioning.pruning.key_range import KeyRange
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.cast import scalar_text
-from secateur.storage.gather import single_array
-from secateur.storage.key_column import NOT_OF_TYPE, KeyColumn
-from secateur.storage.key_view import Cell, CellView
+from secateur.storage.block import single_array
+from secateur.storage.key_column import NOT_OF_TYPE, Cell, CellView, KeyColumn
 
 Cells: TypeAlias = tuple[Cell, ...]
 """A key or a prefix of one: comparable with every other key of the same table, element by element, as Python tuples

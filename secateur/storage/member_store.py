@@ -13,24 +13,22 @@ import pyarrow as pa
 from secateur.engine_limits import EngineLimits
 from secateur.errors import TableExistsError
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyRanges, KeySlice
-from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
+from secateur.partitioning.schemes.components import no_garbage_collection
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.codec import encode
 from secateur.storage.altered_rows import AlteredRows, VersionedRows
 from secateur.storage.change import ChangeCount, ChangeOperation, load_mode
 from secateur.storage.change_feed import ChangeFeed
-from secateur.storage.few_found import FindFew, few_finder
 from secateur.storage.fold_queue import FoldQueue
 from secateur.storage.hosted_tables import HostedTable, HostedTables, ReadVersions
-from secateur.storage.key_windows import KeyWindows
+from secateur.storage.key_windows import FindFew, KeyWindows, few_finder
 from secateur.storage.layout import TableLayout
 from secateur.storage.log import records
 from secateur.storage.partition import Partition
 from secateur.storage.pinned_rows import PinnedRows, index_windows, pinned
 from secateur.storage.read_lease import ReadLease
-from secateur.storage.scan_form import scanned
 from secateur.storage.snapshot import PartitionSnapshot
-from secateur.storage.sorted_rows import SortedRows
+from secateur.storage.sorted_rows import SortedRows, scanned
 from secateur.storage.store_loads import StoreLoads
 from secateur.wire import ShortTable, encode_table
 
@@ -114,7 +112,7 @@ class TableScan:
         return pa.schema([self.stored.field(position) for position in self.positions])
 
     def __call__(self, *, converts: bool = True) -> pa.Table:
-        """Read them, in any thread and at any time, as :func:`~secateur.storage.scan_form.scanned` does."""
+        """Read them, in any thread and at any time, as :func:`~secateur.storage.sorted_rows.scanned` does."""
         return scanned(
             [snapshot.fold() for snapshot in self.snapshots],
             self.positions,
@@ -450,7 +448,7 @@ class MemberStore:
         return empty if positions is None else empty.select(positions)
 
     def few_finder(self, table_id: int, columns: Sequence[str]) -> FindFew:
-        """Make a function that finds few rows by leading values of their keys; see :mod:`~secateur.storage.few_found`.
+        """Make a function that finds few rows by leading values of their keys; see ``key_windows.py``.
 
         Its caller counts the reads by :meth:`note_reads`, or declines the rows and reads the partitions in another way.
 

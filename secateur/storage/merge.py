@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from secateur.partitioning.tables.conform import made_default_name
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.python_column import canonical_column
+from secateur.storage.block import concatenate, gather
 from secateur.storage.change import ChangeOperation, DuplicateKeys
-from secateur.storage.gather import concatenate, gather
 from secateur.storage.layout import TableLayout
 from secateur.storage.sorted_rows import SortedRows
 

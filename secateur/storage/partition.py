@@ -9,11 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError, LoadFailedError
+from secateur.storage.block import gather
 from secateur.storage.change import ChangeCount, ChangeOperation, DuplicateKeys
 from secateur.storage.change_feed import ChangeFeed, ChangeType, changed_rows, typed_rows
-from secateur.storage.delta import Delta
-from secateur.storage.few_rows import FewRows
-from secateur.storage.gather import gather
+from secateur.storage.delta import Delta, FewRows
 from secateur.storage.key_order import Cells
 from secateur.storage.layout import TableLayout
 from secateur.storage.load import PreparedPart

@@ -17,8 +17,8 @@ from secateur.partitioning.schemes.hashing import SPARK_SEED, hash_columns
 from secateur.partitioning.tables.distinct_sketch import DistinctSketch
 from secateur.partitioning.tables.statistics import ColumnSummary, TableSummary
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.arrow_layout import empty_table
 from secateur.partitioning.types.column_type import OPAQUE, SqlType, TypeKind
-from secateur.partitioning.types.empty_rows import empty_table
 from secateur.partitioning.types.encoding import EncodedColumn, WordKeys, encode_array, fixed_width
 from secateur.storage.snapshot import PartitionSnapshot
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.connectors.external import connector as interface
-from secateur.connectors.external.connector_call import (
+from secateur.connectors.external.connector import (
     columns_of,
     needed_partitions,
     partitions_of,
@@ -22,9 +22,9 @@ from secateur.partitioning.pruning.row_predicate import RowPredicate
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.arrow_layout import empty_table
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import TypeKind
-from secateur.partitioning.types.empty_rows import empty_table
 from secateur.testing.verify import difference
 
 _TABLE: Final = "t"

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.processor import Params
-from secateur.engine.exchange.outgoing import Payload
+from secateur.engine.exchange.exchange import Payload
 from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.result import JobResult
 from secateur.engine.runtime.runtime import JobRuntime
@@ -24,9 +24,9 @@ from secateur.engine.runtime.services import MemberServices
 from secateur.engine_limits import EngineLimits
 from secateur.errors import MemberLostError, UnknownTableError
 from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.affinity import assign
+from secateur.partitioning.topology.owner_routing import split
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 from secateur.protocol.codec import decode, encode
 from secateur.protocol.job_config import JobConfig

@@ -28,11 +28,10 @@ from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.services import GatherBudget, MemberServices
 from secateur.engine_limits import EngineLimits
 from secateur.partitioning.topology.topology import MemberAddress, Topology
-from secateur.partitioning.types.empty_rows import empty_batch, empty_table
+from secateur.partitioning.types.arrow_layout import empty_batch, empty_table
 from secateur.protocol.job_config import JobConfig
 from secateur.storage.member_store import MemberStore
-from secateur.testing.scenario import SCENARIOS, Scenario
-from secateur.testing.trial import Trial, TrialOffloads
+from secateur.testing.trial import SCENARIOS, Scenario, Trial, TrialOffloads
 
 _MEMBER: Final = "m1"
 _STOPS_MAX: Final = 40

@@ -10,9 +10,9 @@ import pytest
 from secateur.connectors import table_source
 from secateur.dag import DAG, JobConfig, between, from_
 from secateur.engine.kernels import Fragment
-from secateur.engine.processors import ResultSink, SortKey, desc
+from secateur.engine.processors import SortKey, desc
 from secateur.engine.processors.merge import MergeMembers
-from secateur.engine.runtime import ResultQueue
+from secateur.engine.runtime import ResultQueue, ResultSink
 from secateur.engine.sql import QueryStage, ScanPlan, SelectPlan, Strategy
 from secateur.engine.sql.row_stream import JobRowStream
 from secateur.engine.sql.select_job import select_dag

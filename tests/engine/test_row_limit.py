@@ -12,7 +12,7 @@ import pytest
 
 from secateur.engine.kernels import Fragment
 from secateur.engine.processors import RowLimit
-from secateur.engine.processors.row_limit import LimitedRows
+from secateur.engine.processors.order_and_limit import LimitedRows
 from secateur.engine.runtime import ResultQueue
 from secateur.engine.sql import QueryStage, ScanPlan, SelectPlan, Strategy
 from secateur.engine.sql.row_stream import JobRowStream

@@ -16,8 +16,7 @@ from secateur.connectors import table_source
 from secateur.dag import DAG, EdgeConfig, JobConfig, between
 from secateur.engine.kernels import CompleteResult, StreamedResult
 from secateur.engine.kernels.duckdb import Cancellation
-from secateur.engine.processors import ResultSink
-from secateur.engine.runtime import ResultQueue
+from secateur.engine.runtime import ResultQueue, ResultSink
 from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, LocalRowStream, RowStream
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError, JobCancelledError, MemberLostError

@@ -63,7 +63,7 @@ PLANTED: Final = (
     ),
     Mutation(
         "a closed lower bound of a counted type leaves out its own value",
-        "partitioning/pruning/discrete.py",
+        "partitioning/pruning/domain.py",
         "counting.index(span.lower) + (not span.lower_closed)",
         "counting.index(span.lower) + 1",
     ),
@@ -81,7 +81,7 @@ PLANTED: Final = (
     ),
     Mutation(
         "a month of a grid with a beginning is counted from 1",
-        "partitioning/schemes/interval.py",
+        "partitioning/schemes/components.py",
         "return 12 * value.year + value.month - 1",
         "return 12 * value.year + value.month",
     ),
@@ -244,7 +244,7 @@ PLANTED: Final = (
     # -- connectors
     Mutation(
         "the rows of a source behind its last full batch are lost",
-        "connectors/rows.py",
+        "connectors/generator.py",
         "if gathered or (is_empty and schema is not None):",
         "if is_empty and schema is not None:",
     ),
@@ -256,7 +256,7 @@ PLANTED: Final = (
     ),
     Mutation(
         "the files of a job that failed get their names",
-        "connectors/parquet_sinks.py",
+        "connectors/files.py",
         "            if error is None:",
         "            if self._folder:",
     ),

@@ -10,9 +10,16 @@ from typing import Any
 from msgspec import structs
 
 from secateur.errors import UnknownTableError
-from secateur.partitioning.tables import NO_STATISTICS, ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
+from secateur.partitioning.tables import (
+    NO_STATISTICS,
+    ColumnStatistics,
+    NamedType,
+    StatisticsSnapshot,
+    TableDef,
+    TableStatistics,
+)
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology, assign
-from secateur.partitioning.types import NamedType, TypeKind
+from secateur.partitioning.types import TypeKind
 from secateur.planner import CreateIndex, CreateTable, CreateView, PlannedSelect, Planner
 from secateur.planner.explain.explain import ExplainedStatement, explain
 from secateur.planner.views import ViewDef

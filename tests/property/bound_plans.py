@@ -14,7 +14,7 @@ from uuid import UUID
 import duckdb
 import msgspec
 
-from secateur.partitioning.pruning.expressions import expressions_in, numbered, places
+from secateur.partitioning.pruning.operand import expressions_in, numbered, places
 from secateur.partitioning.tables import TableDef
 from secateur.planner.prune import ScanBounds, bound_scan
 from secateur.planner.tree import expressions as ex

@@ -21,9 +21,8 @@ from secateur.partitioning.types import parse_type
 from secateur.storage import ChangeOperation, DuplicateKeys, LoadOutcome, MemberStore, TableLayout, sort_rows
 from secateur.storage.log.checkpoint import Checkpoint
 from secateur.storage.log.frames import HEAD_BYTES, FrameWriter, read_frames
-from secateur.storage.log.records import CheckpointHead, LoggedChange, MakeBody, body_of
+from secateur.storage.log.records import CheckpointHead, LoggedChange, MakeBody, WrittenSnapshot, body_of
 from secateur.storage.log.replay import SEGMENT, recover
-from secateur.storage.log.snapshot_file import WrittenSnapshot
 from secateur.wire import ShortTable, encode_rows
 from virtual_disk import VirtualDisk
 

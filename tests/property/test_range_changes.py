@@ -25,7 +25,7 @@ from secateur.cluster.member.tables.alterations import check_catch_all, cuts_cat
 from secateur.errors import NoRangeError, SchemeError, TopologyChangedError
 from secateur.partitioning.schemes import PartitionScheme, alter_ranges, with_cells
 from secateur.partitioning.tables import TableDef
-from secateur.partitioning.tables.split import split
+from secateur.partitioning.topology.owner_routing import split
 from secateur.planner import AlterTable
 from worlds import DAYS, INTEGERS, TEXTS, World, check
 

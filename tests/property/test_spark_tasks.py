@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from secateur.client.execution import SnapshotPart
-from secateur.connectors.spark.read_tasks import pieces_of, tasks_of
+from secateur.connectors.spark.read_plan import pieces_of, tasks_of
 from secateur.protocol import SnapshotPiece
 
 PARTS = st.lists(st.tuples(st.sampled_from(["m1", "m2"]), st.integers(1, 50), st.integers(1, 1000)), max_size=12).map(

@@ -30,14 +30,15 @@ from secateur.expression_values import complete
 from secateur.partitioning.tables import (
     NO_STATISTICS,
     ColumnStatistics,
+    NamedType,
     StatisticsSnapshot,
     TableDef,
     TableStatistics,
     without_row_ids,
 )
 from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.split import split
-from secateur.partitioning.types import NamedType, TypeKind
+from secateur.partitioning.topology.owner_routing import split
+from secateur.partitioning.types import TypeKind
 from secateur.planner import CreateTable, CreateView, PlannedSelect, PlannedSteps, Planner
 from secateur.planner.views import ViewDef
 from secateur.protocol import SubqueryUse

@@ -20,7 +20,7 @@ from secateur.cluster import Cluster
 
 pytest.importorskip("pyspark")
 
-from secateur.connectors.spark.lookup_keys import LookupKeys
+from secateur.connectors.spark.lookups import LookupKeys
 from secateur.errors import DataError
 from secateur.protocol import ResultColumn
 

@@ -14,7 +14,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.connectors.spark import ProgressReport
 from secateur.connectors.spark.endpoint import Endpoint
-from secateur.connectors.spark.progress import progress_shown
+from secateur.connectors.spark.load import progress_shown
 from secateur.connectors.spark.staging import Stager
 from secateur.protocol import AbortLoad
 

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import secateur
 from secateur.client.execution.retry_policy import CONNECT_TIMEOUT_S
-from secateur.connectors.spark.ask_driver import settings_of_driver
+from secateur.connectors.spark.endpoint import settings_of_driver
 from secateur.errors import UnreachableError
 
 pytestmark = pytest.mark.spark

@@ -26,7 +26,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.connectors.spark import SecateurDataSource
 from secateur.connectors.spark.environment import this_environment
-from secateur.connectors.spark.stream_writer import StreamWriter
+from secateur.connectors.spark.writer import StreamWriter
 
 pytestmark = pytest.mark.spark
 

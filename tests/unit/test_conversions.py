@@ -27,7 +27,7 @@ KNOWN = {
     ("connectors/spark/columns.py", "cast"): "expressions of Spark, not columns of Arrow",
     ("connectors/spark/result_rows.py", "cast"): "answers in the types that Spark wants for them",
     ("engine/exchange/key_routing.py", "cast"): "the bits of times, which are hashed",
-    ("engine/exchange/row_buffer.py", "cast"): "schemas that differ in metadata and nullability",
+    ("engine/exchange/batches.py", "cast"): "schemas that differ in metadata and nullability",
     ("engine/processors/dense_grouping.py", "cast"): "results, whose types the plan says",
     ("engine/processors/row_functions.py", "array"): "whether a row is kept",
     ("engine/processors/grouping.py", "array"): "counts",

@@ -26,7 +26,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # A room may import from the floors below it and from itself. Rooms on one floor do not know each other.
 FLOORS = [
     {"cached_properties", "dependencies", "errors", "exports", "forks", "native", "tracing"},
-    {"exchangeable_rows", "memory_database", "structured_logs"},
+    {"memory_database", "structured_logs"},
     {"tunable"},
     {"engine_limits"},
     {"partitioning", "drawing"},
@@ -464,7 +464,7 @@ ARROW_READERS = {
     "client/copy/table_file.py",
     "protocol/arrow_ipc.py",
     "storage/block.py",
-    "storage/log/snapshot_file.py",
+    "storage/log/records.py",
 }
 READS_ARROW = {
     "open_stream",

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from secateur.errors import DataError, NotSupportedError, ProgrammingError
-from secateur.partitioning.types.nested_parts import INTERVAL_LAYOUT, interval_cells, map_leaves, with_parts
+from secateur.partitioning.types.arrow_layout import INTERVAL_LAYOUT, interval_cells, map_leaves, with_parts
 from secateur.protocol.decoders import from_json
 
 MANIFEST: Final = "manifest.json"

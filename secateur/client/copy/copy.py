@@ -32,10 +32,10 @@ from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.identifier import quoted, text_literal, told_apart
 from secateur.partitioning.tables.table import Column
+from secateur.partitioning.types.arrow_layout import without_struct_offsets
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.held_values import guarded_interval_sql, long_intervals_sql
 from secateur.partitioning.types.result_type import ResultType, parse_result_type
-from secateur.partitioning.types.struct_offsets import without_struct_offsets
 from secateur.protocol.copy_file import CopyFile, CopyFormat, OptionValue
 from secateur.protocol.statements import CopyFrom, CopyTo, ResultColumn, SelectStatement
 

@@ -23,8 +23,7 @@ from secateur.client.loads.create_table import columns_of, create_table_sql
 from secateur.client.loads.table_handle import TableHandle
 from secateur.client.session import Session
 from secateur.client.tokens import Tokens
-from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
-from secateur.drawing.drawable import Drawable
+from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, Drawable, abbreviated
 from secateur.errors import Error, NotSupportedError, ParameterError, forget_frames
 from secateur.protocol.catalog import RegisterExternalTable
 from secateur.protocol.job_config import JobConfig

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from secateur.client.channel_pool import ChannelPool
 from secateur.errors import DataError, Error, MemberLostError, UnreachableError
+from secateur.partitioning.types.arrow_layout import leaves
 from secateur.partitioning.types.column_type import TypeKind, parse_type
-from secateur.partitioning.types.nested_parts import leaves
 from secateur.partitioning.types.result_type import Constructor, ResultType, column_type_of, parse_result_type
 from secateur.protocol.query import CloseResult, NextRows
 from secateur.protocol.statements import ResultColumn

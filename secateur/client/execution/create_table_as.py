@@ -19,10 +19,9 @@ from secateur.client.loads.create_table import create_table_sql, dropped_on_fail
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.client.session import Session
 from secateur.errors import DuplicateKeyError
-from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.distinct_keys import first_positions
-from secateur.partitioning.tables.split import split
+from secateur.partitioning.tables.conform import conform, first_positions
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.topology.owner_routing import split
 from secateur.protocol.statements import CreateTableAs, CreateTableFrom, SelectStatement
 
 

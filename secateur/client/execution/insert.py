@@ -21,8 +21,7 @@ from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.loads.load import LoadMode, LoadResult, load_rows
 from secateur.client.session import Session
 from secateur.errors import DataError, InterfaceError, TopologyChangedError
-from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.distinct_keys import first_of_each_key
+from secateur.partitioning.tables.conform import conform, first_of_each_key
 from secateur.partitioning.tables.row_ids import new_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import TEXTUAL

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from secateur.partitioning.types.nested_parts import map_leaves
+from secateur.partitioning.types.arrow_layout import map_leaves
 
 _RELATIVE_TOLERANCE: Final = 1e-9
 _ABSOLUTE_TOLERANCE: Final = 1e-12

@@ -27,7 +27,7 @@ from secateur.errors import InterfaceError, PruningMismatchError
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.row_ids import WITH_ROW_IDS, without_row_ids
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.struct_offsets import without_struct_offsets
+from secateur.partitioning.types.arrow_layout import without_struct_offsets
 from secateur.protocol.clocks import CLOCKS
 from secateur.protocol.statements import (
     ChangeKind,

@@ -10,8 +10,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import Any, Final
 
-from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
-from secateur.drawing.drawable import Drawable
+from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, Drawable, abbreviated
 from secateur.drawing.quantity import byte_text, count_text, duration_text
 from secateur.protocol.job_placement import JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
 

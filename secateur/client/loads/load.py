@@ -31,9 +31,8 @@ from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, unknown_rang
 from secateur.partitioning.schemes.router import ROWS_LOOKED_UP_MAX
 from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.row_ids import check_has_key, with_row_ids, without_row_ids
-from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
+from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch, split
 from secateur.protocol.changes import AbortLoad, PublishLoad, StageRows, WriteRows
 from secateur.protocol.metrics import StageWork
 from secateur.tracing import in_this_trace

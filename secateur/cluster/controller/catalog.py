@@ -17,10 +17,8 @@ from msgspec import structs
 
 from secateur.errors import NotSupportedError, ProgrammingError, TableExistsError, UnknownTableError
 from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
-from secateur.partitioning.tables.external_table import ExternalTable
-from secateur.partitioning.tables.table import IndexDef, TableDef, TableDefinition
+from secateur.partitioning.tables.table import ExternalTable, IndexDef, NamedType, TableDef, TableDefinition
 from secateur.partitioning.types.column_type import SqlType
-from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.system.tables import SCHEMA, SYSTEM_TABLES
 from secateur.planner.views import ViewDef
 from secateur.protocol.codec import encode

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
 from secateur.cluster.controller.catalog import Catalog
-from secateur.engine.sql.client_merge import row_merge_of
+from secateur.engine.sql.scatter import row_merge_of
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import TopologyChangedError
 from secateur.expression_values import VERSION
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.external_table import ExternalTable
 from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSnapshot, TableStatistics
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import ExternalTable, NamedType, TableDef
 from secateur.partitioning.topology.topology import Topology
-from secateur.partitioning.types.named_type import NamedType
 from secateur.planner.cached_plan import typed_parameters
 from secateur.planner.cost_model import CostModel
 from secateur.planner.explain.explain import explain

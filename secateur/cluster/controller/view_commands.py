@@ -12,9 +12,7 @@ from secateur.connectors.external.connector import connector_carries_code
 from secateur.errors import LimitExceededError, PartitionLostError, SerializationError, TopologyChangedError
 from secateur.partitioning.pruning.row_predicate import OpenPredicate
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.external_table import ExternalTable
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.named_type import NamedType
+from secateur.partitioning.tables.table import Column, ExternalTable, NamedType, TableDef
 from secateur.planner.views import ViewDef
 from secateur.protocol.catalog import (
     AdoptViews,

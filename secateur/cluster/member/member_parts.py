@@ -53,14 +53,13 @@ from secateur.cluster.plan_source import PlanSource, SourceQueries
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import LOOPBACK, ProcessAddress, listening, peer_at
 from secateur.cluster.termination_protocol import TerminationProtocol
-from secateur.dag.source_query import SourceQuery
+from secateur.dag.supplier import SourceQuery
 from secateur.engine.kernels.fragment import run
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.runtime.services import MemberServices, PlannedQuery
 from secateur.errors import Error
 from secateur.native import native_module
-from secateur.partitioning.tables.external_table import ExternalTable
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.catalog import GetExternalTable
 from secateur.protocol.changes import TwoPhaseKind

@@ -10,9 +10,7 @@ from typing import Final
 from secateur.cluster.loop_thread import threads_end
 from secateur.cluster.member.statements.local_execution import LocalExecution
 from secateur.cluster.settings import ClusterSettings
-from secateur.engine.runtime.elastic_threads import ElasticThreads
-from secateur.engine.sql.kernel_call import is_long_over
-from secateur.engine.thread_priority import lower_priority
+from secateur.engine.threads import ElasticThreads, is_long_over, lower_priority
 from secateur.wire import PeerInfo
 
 QUICK_THREADS_MAX: Final = 16

@@ -7,13 +7,7 @@ from secateur.exports import exports
 __all__, __getattr__ = exports(
     __name__,
     {
-        "connector": [
-            "Connector",
-            "ConnectorContext",
-            "ConnectorPartition",
-            "ExternalScanRequest",
-            "decode_connector",
-        ],
+        "connector": ["Connector", "ConnectorContext", "ConnectorPartition", "ExternalScanRequest", "decode_connector"],
         "external_source": ["ExternalSource"],
         "folder": ["FolderConnector", "FolderFormat", "csv_folder", "parquet_folder"],
     },

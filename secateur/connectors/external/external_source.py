@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from msgspec.structs import replace
 
 from secateur.connectors.external import connector as interface
-from secateur.connectors.external.connector_call import naming_connector
-from secateur.connectors.pull import Pull
+from secateur.connectors.external.connector import naming_connector
+from secateur.connectors.generator import Pull
 from secateur.dag.codec import portable
 from secateur.dag.placement import Placement, Spread
 from secateur.dag.processor import Processor, ProcessorContext
@@ -138,7 +138,7 @@ def needed_rows(
         checks_values: Whether to refuse rows outside of the values that the partition declares.
 
     Raises:
-        Error: See :func:`~secateur.connectors.external.connector_call.naming_connector`.
+        Error: See :func:`~secateur.connectors.external.connector.naming_connector`.
         DataError: A batch lacks a column, or has a value that the column's type cannot hold, or one that the partition
             does not declare: other statements leave the partition out and lose that row.
     """

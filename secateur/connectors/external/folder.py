@@ -1,5 +1,7 @@
 """Folders of Parquet or CSV files as external tables, partitioned by the names of their folders as Hive does it.
 
+Only files below an allowed directory are read.
+
 Each file is a partition. The folders are listed anew for each statement, so files that come and go are seen by the next
 one. PyArrow's datasets read the files; the statistics of the row groups of a Parquet file leave out those that cannot
 hold a row that is needed.
@@ -7,11 +9,14 @@ hold a row that is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, assert_never
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,14 +28,13 @@ from secateur.connectors.external.connector import (
     ConnectorPartition,
     ExternalScanRequest,
 )
-from secateur.connectors.external.directory import allowed_path, files_below, hive_type, hive_values
 from secateur.dag.codec import portable
 from secateur.engine.exchange.batches import BATCH_ROWS
-from secateur.errors import DataError, ProgrammingError
+from secateur.errors import DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.pruning.row_predicate import one_of
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.coerce import coerce
-from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind, type_of_arrow
+from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind, parse_type, type_of_arrow
 
 if TYPE_CHECKING:
     import pyarrow.dataset as pads
@@ -302,3 +306,96 @@ def _comparable(own: pa.Schema, schema: pa.Schema) -> dict[str, SqlType]:
         for field in schema
         if field.name in own.names and own.field(field.name).type == field.type
     }
+
+
+_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+_INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def allowed_path(path: str | Path, directories: Sequence[Path]) -> Path:
+    """The path that a name leads to, through links and ``..``.
+
+    Raises:
+        NotSupportedError: The cluster lets external tables read no directory, or not this one.
+        ProgrammingError: The path is relative, or there is no such file or folder.
+    """
+    if not directories:
+        raise NotSupportedError(
+            f"folder {str(path)!r}: external tables read no directories of this cluster's machines: start it with"
+            " external_directories=[...]"
+        )
+    if not Path(path).is_absolute():
+        raise ProgrammingError(f"folder {str(path)!r}: give an absolute path; it is one of the members' machines")
+    try:
+        resolved = Path(path).resolve(strict=True)
+    except (OSError, RuntimeError, ValueError) as error:
+        resolved = None
+        reason = error
+    if resolved is not None and any(resolved.is_relative_to(directory.resolve()) for directory in directories):
+        return resolved
+    if resolved is None and any(
+        Path(os.path.normpath(path)).is_relative_to(directory.resolve()) for directory in directories
+    ):
+        raise ProgrammingError(f"there is no {str(path)!r} on the machine of this member: {reason}")
+    raise NotSupportedError(
+        f"{str(path)!r} is not below a directory that external tables may read: external_directories of this"
+        f" cluster has {', '.join(map(str, directories))}"
+    )
+
+
+def files_below(root: Path, suffixes: tuple[str, ...], directories: Sequence[Path]) -> Iterator[str]:
+    """Yield the files of a folder and those below it, relative to it, in order.
+
+    Names that begin with ``.`` are left out, and names that begin with ``_`` unless they have a ``=``, as writers of
+    such folders put their own files there. Links to folders are not followed.
+
+    Raises:
+        NotSupportedError: A file is a link to one that may not be read.
+    """
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not _is_hidden(name))
+        for name in sorted(names):
+            if not _is_hidden(name) and name.lower().endswith(suffixes):
+                path = Path(folder, name)
+                if path.is_symlink():
+                    allowed_path(path, directories)
+                yield path.relative_to(root).as_posix()
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def hive_values(file: str) -> dict[str, str | None]:
+    """The values in the names of the folders of a file, by column; None for NULL.
+
+    Hive writes the values of the partitioning columns into the names of the folders, ``dt=2026-11-01/country=de/``,
+    with percent signs for other characters, and ``__HIVE_DEFAULT_PARTITION__`` for NULL.
+    """
+    found: dict[str, str | None] = {}
+    for part in Path(file).parts[:-1]:
+        column, sign, value = part.partition("=")
+        if sign and column:
+            found[unquote(column)] = None if value == _NULL else unquote(value)
+    return found
+
+
+def hive_type(column: str, values: Iterable[str | None]) -> pa.DataType:
+    """The type of a column in the names of folders: BIGINT or DATE if all values are such, else VARCHAR."""
+    texts = {value for value in values if value is not None}
+    if texts and all(map(_INTEGER.fullmatch, texts)):
+        return pa.int64()
+    if texts and all(_is_date(column, text) for text in texts):
+        return pa.date32()
+    return pa.string()
+
+
+def _is_date(column: str, text: str) -> bool:
+    if not _DATE.fullmatch(text):
+        return False
+    try:
+        coerce(text, parse_type("DATE"), column=column)
+    except DataError:
+        return False
+    return True

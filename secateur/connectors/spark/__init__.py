@@ -18,18 +18,16 @@ from typing import TYPE_CHECKING
 from secateur.exports import exports
 
 if TYPE_CHECKING:
-    from secateur.connectors.spark.load import LoadReport, register, write
+    from secateur.connectors.spark.load import LoadReport, ProgressReport, register, write
     from secateur.connectors.spark.lookups import lookup
-    from secateur.connectors.spark.progress import ProgressReport
     from secateur.connectors.spark.reads import read
     from secateur.connectors.spark.source import SecateurDataSource
 
 __all__ = ["LoadReport", "ProgressReport", "SecateurDataSource", "lookup", "read", "register", "write"]
 
 _FILES = {
-    "load": ["LoadReport", "register", "write"],
+    "load": ["LoadReport", "ProgressReport", "register", "write"],
     "lookups": ["lookup"],
-    "progress": ["ProgressReport"],
     "reads": ["read"],
     "source": ["SecateurDataSource"],
 }

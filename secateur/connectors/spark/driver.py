@@ -1,4 +1,4 @@
-"""Answers the processes of Spark which cluster is meant, in a thread of the user's process; see ``ask_driver.py``."""
+"""Answers the processes of Spark which cluster is meant, in a thread of the user's process; see ``endpoint.py``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from secateur.connectors.spark.ask_driver import PATIENCE_S, directory_of_files, directory_of_sockets, received
+from secateur.connectors.spark.endpoint import PATIENCE_S, directory_of_files, directory_of_sockets, received
 from secateur.forks import forks_wait_for
 
 _lock: Final = forks_wait_for(threading.Lock())

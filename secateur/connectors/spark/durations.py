@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from secateur.partitioning.types.nested_parts import interval_cells, map_leaves
+from secateur.partitioning.types.arrow_layout import interval_cells, map_leaves
 
 _DAY_MICROS: Final = 86_400_000_000
 

@@ -9,14 +9,15 @@ without).
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, Literal
+from typing import Final, Literal, TextIO, TypeAlias
 from uuid import uuid4
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -24,6 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark program gives it)
 from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType
 
+from secateur.client.dbapi.connection import Connection
 from secateur.client.loads.create_table import drop_unused
 from secateur.connectors.spark.columns import partition_id
 from secateur.connectors.spark.driver import answer_spark
@@ -31,7 +33,6 @@ from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.environment import activate, is_known_format, runs_beside_us, this_environment
 from secateur.connectors.spark.failures import error_behind
 from secateur.connectors.spark.new_table import NewTable, found_or_created
-from secateur.connectors.spark.progress import ShowProgress, progress_shown
 from secateur.connectors.spark.schema import check_columns
 from secateur.connectors.spark.source import SecateurDataSource
 from secateur.connectors.spark.write_mode import WriteMode
@@ -280,3 +281,123 @@ def _put_back(spark: SparkSession) -> None:
         _writes[spark] -= 1
         if _writes[spark] == 0:
             spark.conf.unset(_BYTES_CONF)
+
+
+_PERIOD_S: Final = 1.0
+_QUERY: Final = "SELECT state, rows, partitions FROM secateur.loads WHERE id = ?"
+_BLANK: Final = "\r\x1b[K"
+"""Back to the start of the line, and erase it: Spark's own bar may stand there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressReport:
+    """A load on its way.
+
+    Attributes:
+        table: The table.
+        rows: Rows that have arrived at members; those of failed tasks count as well.
+        partitions: Partitions of the table that they are in.
+        rows_per_s: Rows a second since the report before.
+        seconds: Since the load began.
+        is_publishing: Whether all rows have arrived, and members sort them.
+    """
+
+    table: str
+    rows: int
+    partitions: int
+    rows_per_s: float
+    seconds: float
+    is_publishing: bool = False
+
+    def __str__(self) -> str:
+        placed = f"{self.table}: {self.rows:,} rows in {self.partitions:,} partitions"
+        if self.is_publishing:
+            return f"{placed} are being published, {self.seconds:.0f} s"
+        return f"{placed}, {self.rows_per_s:,.0f} rows/s, {self.seconds:.0f} s"
+
+
+ShowProgress: TypeAlias = bool | Callable[[ProgressReport], None] | None
+"""Whether to show a load: None for where a person looks on, a function to be called with each report."""
+
+
+@contextmanager
+def progress_shown(endpoint: Endpoint, table: str, load_id: str, show: ShowProgress) -> Iterator[None]:
+    """While open, report a load once a second.
+
+    The driver has no part in a load, so it asks the cluster once a second: ``secateur.loads`` has the rows that the
+    members have. A load never fails because that cannot be asked or shown.
+
+    Args:
+        endpoint: The cluster.
+        table: The table, for the reports.
+        load_id: The load.
+        show: A function that gets the reports, in a thread of its own; True for a line on ``sys.stderr`` that is
+            written over; None for that line in a terminal or a notebook, and otherwise nothing.
+    """
+    stream = sys.stderr
+    if show is None:
+        show = _is_watched(stream)
+    if show is False:
+        yield
+        return
+    report = _LineReport(stream) if show is True else show
+    ended = threading.Event()
+    follower = threading.Thread(
+        target=_follow, args=(endpoint, table, load_id, report, ended), name="secateur-progress", daemon=True
+    )
+    follower.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        follower.join(_PERIOD_S)  # not for as long as a cluster that is out of reach may take
+        if isinstance(report, _LineReport):
+            report.clear()
+
+
+class _LineReport:
+    """Writes each report over the one before."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._is_written = False
+
+    def __call__(self, progress: ProgressReport) -> None:
+        self._stream.write(f"{_BLANK}{progress}")
+        self._stream.flush()
+        self._is_written = True
+
+    def clear(self) -> None:
+        if self._is_written:
+            self._stream.write(_BLANK)
+            self._stream.flush()
+
+
+def _follow(
+    endpoint: Endpoint,
+    table: str,
+    load_id: str,
+    report: Callable[[ProgressReport], None],
+    ended: threading.Event,
+) -> None:
+    began_s = before_s = time.monotonic()
+    before = 0
+    with suppress(Error), endpoint.session() as session, Connection(session) as connection:
+        while not ended.wait(_PERIOD_S):
+            found = connection.execute(_QUERY, [load_id]).fetchone()
+            if found is None:  # no row has arrived yet
+                continue
+            state, rows, partitions = found
+            now_s = time.monotonic()
+            rate = max(0, rows - before) / (now_s - before_s)
+            before, before_s = rows, now_s
+            report(ProgressReport(table, rows, partitions, rate, now_s - began_s, state != "staged"))
+
+
+def _is_watched(stream: TextIO) -> bool:
+    """Whether a person looks on: in a terminal, or in a notebook, whose streams are no terminals."""
+    with suppress(AttributeError, ValueError):  # a stream that was replaced, or is closed
+        if stream.isatty():
+            return True
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None and type(shell).__name__ == "ZMQInteractiveShell"

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructField, StructType
 
 from secateur.client.connect import TOKEN_VARIABLE
 from secateur.connectors.spark.endpoint import Endpoint
-from secateur.connectors.spark.read_tasks import TASK_BYTES
+from secateur.connectors.spark.read_plan import TASK_BYTES
 from secateur.connectors.spark.read_values import ReadOptions
 from secateur.errors import ProgrammingError
 from secateur.protocol.values import pack, unpack

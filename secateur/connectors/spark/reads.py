@@ -14,8 +14,7 @@ from secateur.connectors.spark.environment import runs_beside_us
 from secateur.connectors.spark.failures import error_behind
 from secateur.connectors.spark.load import register
 from secateur.connectors.spark.read_options import LEASE_S, option_of_params, query_of, read_options
-from secateur.connectors.spark.read_plan import query_schema
-from secateur.connectors.spark.read_tasks import TASK_BYTES
+from secateur.connectors.spark.read_plan import TASK_BYTES, query_schema
 from secateur.connectors.spark.source import SecateurDataSource
 from secateur.errors import ProgrammingError
 

@@ -33,8 +33,8 @@ from secateur.errors import DataError, NotSupportedError, NullKeyError
 from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.row_ids import check_writable
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.arrow_layout import empty_table
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
-from secateur.partitioning.types.empty_rows import empty_table
 
 _PLAIN: dict[type[DataType], pa.DataType] = {
     BooleanType: pa.bool_(),

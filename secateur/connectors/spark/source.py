@@ -28,8 +28,7 @@ from secateur.connectors.spark.failures import noted_errors
 if TYPE_CHECKING:
     from secateur.connectors.spark.reader import QueryReader
     from secateur.connectors.spark.stream_reader import ChangesStreamReader
-    from secateur.connectors.spark.stream_writer import StreamWriter
-    from secateur.connectors.spark.writer import LoadWriter
+    from secateur.connectors.spark.writer import LoadWriter, StreamWriter
 
 
 class SecateurDataSource(DataSource):

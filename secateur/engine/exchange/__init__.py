@@ -5,8 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "batches": ["batches_of", "bytes_of", "remember_bytes"],
-    "edge_writer": ["EdgeWriter", "LaneGroup", "partitioned_route"],
+    "batches": ["RowBuffer", "batches_of", "bytes_of", "remember_bytes"],
     "exchange": ["ExchangeReceiver", "ExchangeSender", "RemoteLane", "SharedEncoder", "encode_batches"],
     "inbox": ["Inbox"],
     "key_routing": [
@@ -16,8 +15,7 @@ _FILES = {
         "routing_partitions",
         "scheme_partitions",
     ],
-    "outbox": ["DirectOutbox", "WaitingOutbox"],
-    "row_buffer": ["RowBuffer"],
+    "outbox": ["DirectOutbox", "EdgeWriter", "LaneGroup", "WaitingOutbox", "partitioned_route"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

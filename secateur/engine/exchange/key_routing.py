@@ -17,8 +17,8 @@ from secateur.dag.edge import UnmatchedRows
 from secateur.errors import DagError, DataError, NoRangeError, NotSupportedError, NullKeyError
 from secateur.partitioning.schemes.hashing import SPARK_SEED, hash_columns, hash_values, pmod
 from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.types.arrow_layout import comparable
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
-from secateur.partitioning.types.comparable_columns import comparable
 from secateur.partitioning.types.encoding import ByteKeys, EncodedColumn, WordKeys, encode_array
 
 ROUTING_PARTITIONS: Final = 271

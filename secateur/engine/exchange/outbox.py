@@ -1,18 +1,24 @@
-"""The two outboxes: one that refuses, for cooperative processors, and one that waits, for threads."""
+"""The output of a processor: its outbox, and behind it a writer for each edge.
+
+One outbox refuses, for cooperative processors, and one waits, for threads.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from secateur.engine.exchange.edge_writer import EdgeWriter
+from secateur.engine.exchange.batches import bytes_of
 from secateur.engine.exchange.inbox import Wakeable
 from secateur.errors import DagError, JobCancelledError
-from secateur.partitioning.types.plain_layout import without_views
+from secateur.partitioning.types.arrow_layout import without_views
 
 _HELD_BATCHES_MAX: Final = 4
 """Batches between a thread and the loop: enough that neither waits for the other's wake-up at each batch."""
@@ -166,3 +172,189 @@ def _checked_ordinal(ordinal: int, count: int, vertex: str) -> int:
     if not 0 <= ordinal < count:
         raise DagError(f"vertex {vertex!r} offered a batch to output {ordinal}, but it has {count} outbound edges")
     return ordinal
+
+
+_TAKE: Final = pc.get_function("take")
+_UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
+_COMPARED_LANES_MAX: Final = 16
+"""Up to here a comparison of all rows with each lane (0.4 ns a row and lane) beats sorting them by lane (8 ns a row, by
+radix).
+"""
+
+_BLOCK_ROWS: Final = 1 << 15
+"""The intermediate arrays for so many rows stay in the second-level cache, and in memory that the allocator reuses."""
+
+
+class Lane(Protocol):
+    """Leads to a consumer. :class:`~secateur.engine.exchange.inbox.Inbox` is one, for a consumer on this member."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a batch may be put."""
+
+    def put(self, batch: pa.RecordBatch, size: int | None = None) -> None:
+        """Add a batch. ``size`` is its bytes, if known."""
+
+    def wait_for_room(self, producer: Wakeable) -> None:
+        """Wake the producer once when there is room."""
+
+
+class EndOfEdge(Protocol):
+    """Counts the producers of this member that have ended. An inbox is one, the sender to another member is another."""
+
+    def producer_done(self) -> None:
+        """One producer of this member has ended."""
+
+
+class LaneGroup:
+    """Lanes of which any one may take a batch; they take turns, and one without room is skipped."""
+
+    __slots__ = ("_lanes", "_next")
+
+    def __init__(self, lanes: Sequence[Lane], first: int = 0) -> None:
+        self._lanes = tuple(lanes)
+        self._next = first
+
+    def place(self, batch: pa.RecordBatch, size: int | None = None) -> bool:
+        """Put the batch, of ``size`` bytes if known, into the next lane with room; False when none has."""
+        lanes = self._lanes
+        count = len(lanes)
+        for step in range(count):
+            index = (self._next + step) % count
+            if lanes[index].has_room:
+                self._next = (index + 1) % count
+                lanes[index].put(batch, size)
+                return True
+        return False
+
+    def wait_for_room(self, producer: Wakeable) -> None:
+        """Wake the producer once when one of the lanes has room."""
+        for lane in self._lanes:
+            lane.wait_for_room(producer)
+
+
+Route = Callable[[pa.RecordBatch], Iterable[tuple[LaneGroup, pa.RecordBatch]]]
+"""Determines the lanes of a batch or of its parts."""
+
+
+class EdgeWriter:
+    """Takes the output of one producer for one edge.
+
+    A *lane* leads to one consumer (or, for a broadcast over the network, to all consumers of a member at once). Routing
+    turns a batch into parts, each with the lanes of which any one may take it; this one mechanism covers every kind of
+    edge.
+
+    At most one batch is held back beyond the bounds of the lanes: while a part of it finds no room, the writer refuses
+    the next.
+    """
+
+    __slots__ = ("_backlog", "_ends", "_route", "batches", "bytes", "rows")
+
+    def __init__(self, route: Route, ends: Sequence[EndOfEdge]) -> None:
+        self._ends = tuple(ends)
+        self._route = route
+        self._backlog: deque[tuple[LaneGroup, pa.RecordBatch, int | None]] = deque()
+        self.batches = 0
+        self.rows = 0
+        self.bytes = 0
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether nothing is held back, so that a batch may be written."""
+        return not self._backlog
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Route a batch; only when :attr:`is_clear`."""
+        self.batches += 1
+        self.rows += batch.num_rows
+        size = bytes_of(batch)
+        self.bytes += size
+        for group, part in self._route(batch):
+            part_size = size if part is batch else None
+            if not group.place(part, part_size):
+                self._backlog.append((group, part, part_size))
+
+    def flush(self, producer: Wakeable) -> bool:
+        """Retry the batches that were held back.
+
+        Returns False when some are still held back; the producer is woken when a retry makes sense.
+        """
+        backlog = self._backlog
+        for _ in range(len(backlog)):
+            group, part, size = backlog.popleft()
+            if not group.place(part, size):
+                backlog.append((group, part, size))
+        for group, _, _ in backlog:
+            group.wait_for_room(producer)
+        return not backlog
+
+    def finish(self) -> None:
+        """The producer has ended; only when :attr:`is_clear`."""
+        for end in self._ends:
+            end.producer_done()
+
+    def clear(self) -> None:
+        """Drop the batches that are held back: the job has ended."""
+        self._backlog.clear()
+
+
+def partitioned_route(
+    groups: Sequence[LaneGroup],
+    lane_of_partition: npt.NDArray[np.uint16],
+    partitions: Callable[[pa.RecordBatch], npt.NDArray[np.int64]],
+    lane_without_rows: int = 0,
+) -> Route:
+    """A route that sends each row to the lane of its partition.
+
+    Args:
+        groups: One for each lane.
+        lane_of_partition: Index into ``groups`` for each routing partition, and a last one for rows of no partition
+            (-1); the number of groups says that the rows are dropped.
+        partitions: Computes the routing partition of each row.
+        lane_without_rows: Where a batch without rows goes when none has gone anywhere yet: one consumer has to receive
+            its columns, or the schema of an empty result would be lost.
+
+    Returns:
+        The route. A batch whose rows all belong to one lane is passed on as it is; otherwise those not dropped are
+        copied once, in their order. Cost beside
+        ``partitions``: 3 ns a row for two columns of integers and three lanes.
+    """
+    if len(groups) == 1 and not lane_of_partition.any():
+        only = groups[0]
+        return lambda batch: ((only, batch),)
+
+    lane_of_partition = lane_of_partition.astype(np.uint8 if len(groups) < 1 << 8 else np.uint16)
+    is_schema_known = False
+
+    def route(batch: pa.RecordBatch) -> Iterable[tuple[LaneGroup, pa.RecordBatch]]:
+        nonlocal is_schema_known
+        was_known, is_schema_known = is_schema_known, True
+        if not batch.num_rows:
+            if not was_known:
+                yield groups[lane_without_rows], batch
+            return
+        lanes = np.empty(batch.num_rows, dtype=lane_of_partition.dtype)
+        for start in range(0, len(lanes), _BLOCK_ROWS):
+            lane_of_partition.take(
+                partitions(batch.slice(start, _BLOCK_ROWS)), out=lanes[start : start + _BLOCK_ROWS], mode="wrap"
+            )
+        for lane, rows in _rows_by_lane(lanes, len(groups)):
+            yield groups[lane], batch if len(rows) == len(lanes) else _TAKE.call([batch, pa.array(rows)], _UNCHECKED)
+
+    return route
+
+
+def _rows_by_lane(lanes: npt.NDArray[np.uint8 | np.uint16], count: int) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    """The lanes that have rows, and which."""
+    if count <= _COMPARED_LANES_MAX:
+        for lane in range(count):
+            rows = np.flatnonzero(lanes == lane)
+            if len(rows):
+                yield lane, rows
+        return
+    order = np.argsort(lanes, kind="stable")
+    ends = np.bincount(lanes, minlength=count).cumsum()
+    for lane in range(count):
+        start = int(ends[lane - 1]) if lane else 0
+        if start < ends[lane]:
+            yield lane, order[start : ends[lane]]

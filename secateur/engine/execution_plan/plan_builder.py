@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from secateur.dag.dag import FrozenDAG
+from secateur.dag.dag import FrozenDAG, to_dict
 from secateur.dag.edge import (
     AllToOne,
     Distributed,
@@ -29,7 +29,6 @@ from secateur.dag.edge import (
 )
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.dag.processor import Params
-from secateur.dag.render import to_dict
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.dag.vertex import Vertex
 from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, routing_partition_of_name

@@ -9,9 +9,16 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "chunked_result": ["ChunkedResult", "CompleteResult", "StreamedResult"],
-    "fragment": ["Fragment", "KernelName", "open_with", "run", "run_with"],
-    "job_kernel": ["JobKernel"],
+    "fragment": [
+        "ChunkedResult",
+        "CompleteResult",
+        "Fragment",
+        "KernelName",
+        "StreamedResult",
+        "open_with",
+        "run",
+        "run_with",
+    ]
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

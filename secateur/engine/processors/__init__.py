@@ -18,11 +18,9 @@ _FILES = {
     ],
     "grouping": ["KernelGrouping"],
     "kernel": ["Kernel"],
-    "result_sink": ["ResultSink"],
+    "order_and_limit": ["RowLimit", "SortKey", "desc"],
     "row_functions": ["filter_rows", "map_batches"],
-    "row_limit": ["RowLimit"],
-    "sort_key": ["SortKey", "desc"],
-    "sorted_runs": ["RUN"],
+    "sort": ["RUN"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

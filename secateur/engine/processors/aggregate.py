@@ -1,4 +1,7 @@
-"""Aggregation in one stage, or in two: partial results where the rows are, and final ones where the keys meet."""
+"""Aggregation in one stage, or in two: partial results where the rows are, and final ones where the keys meet.
+
+Distinct rows are groups without aggregates.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,11 @@ import pyarrow as pa
 from secateur.dag.codec import portable
 from secateur.dag.processor import Processor
 from secateur.dag.supplier import ReplicatedMetaSupplier
-from secateur.engine.exchange.batches import BATCH_ROWS
-from secateur.engine.exchange.row_buffer import together
-from secateur.engine.processors.aggregate_operation import AggregateOperation, OperationGrouping
-from secateur.engine.processors.aggregates import AggregateExpression
+from secateur.engine.exchange.batches import BATCH_ROWS, together
+from secateur.engine.processors.aggregates import AggregateExpression, AggregateOperation, OperationGrouping
 from secateur.engine.processors.gathering import BYTES_MAX, GatheringProcessor
 from secateur.engine.processors.grouping import Grouping, KernelGrouping, checked_names
-from secateur.engine.processors.kernel import Kernel, KernelSupplier
+from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
 from secateur.errors import DagError
 
 _WORTHWHILE: Final = 2
@@ -198,3 +199,54 @@ class _Aggregate(GatheringProcessor):
             return False
         self._rows_kept = 0
         return True
+
+
+def distinct(*columns: str, bytes_max: int = BYTES_MAX) -> DistinctSupplier:
+    """A vertex that emits, of equal rows, the one that arrived first; at the end, in the order of arrival.
+
+    As in SQL, NULL equals NULL, NaN equals NaN, and 0.0 equals -0.0. Each processor handles its own input: feed it
+    through an edge that is ``partitioned()`` by the same columns. Another ``distinct`` before that edge reduces what is
+    sent.
+
+    Args:
+        columns: The columns that have to agree; none: all columns.
+        bytes_max: Bound on the rows kept.
+
+    Raises:
+        DagError: Running, when the input has no such column.
+        LimitExceededError: Running, past ``bytes_max``.
+    """
+    return DistinctSupplier(columns, bytes_max)
+
+
+@portable("distinct")
+@dataclass(eq=False)
+class DistinctSupplier(KernelSupplier):
+    """The supplier of :func:`distinct`."""
+
+    columns: tuple[str, ...]
+    bytes_max: int
+
+    def get(self, count: int) -> Sequence[Processor]:
+        return [_Distinct(self.kernel, self.columns, self.bytes_max) for _ in range(count)]
+
+
+class _Distinct(GatheringProcessor):
+    def __init__(self, kernel: Kernel, columns: tuple[str, ...], bytes_max: int) -> None:
+        super().__init__(
+            bytes_max,
+            "compare fewer columns, partition the edge over more processors, or raise bytes_max",
+            kernel.limits,
+        )
+        self._kernel = kernel
+        self._columns = columns
+
+    def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
+        table = together(kept, new)
+        if not table.num_columns:
+            return table.slice(0, 1)
+        relation = numbered(table, self._columns or range(table.num_columns))
+        keys = ", ".join(relation.column_names[1:])
+        return table.take(
+            self._kernel.rows(f"SELECT min(row) AS row FROM rows GROUP BY {keys} ORDER BY row", {"rows": relation})
+        )

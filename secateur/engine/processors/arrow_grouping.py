@@ -18,8 +18,7 @@ import pyarrow as pa
 from secateur.engine.kernels.arrow.aggregate import compile_aggregation
 from secateur.engine.kernels.arrow.evaluate import EvaluationContext
 from secateur.engine.kernels.arrow.exact_values import InexactError
-from secateur.engine.kernels.arrow.expression import ColumnExpression
-from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, slot_name
+from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, ColumnExpression, slot_name
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types.column_type import OPAQUE, SqlType, TypeKind, parse_type, type_of_arrow
 

@@ -8,8 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.dag.processor import Emitter, Offload, Processor
-from secateur.engine.exchange.batches import batches_of
-from secateur.engine.exchange.row_buffer import RowBuffer
+from secateur.engine.exchange.batches import RowBuffer, batches_of
 from secateur.engine_limits import EngineLimits
 from secateur.errors import LimitExceededError
 

@@ -15,17 +15,16 @@ from typing import Any, NamedTuple, Protocol, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secateur.engine.kernels.arrow.doubles import to_double
-from secateur.engine.kernels.arrow.exact_values import InexactError
+from secateur.engine.kernels.arrow.exact_values import InexactError, to_double
 from secateur.engine.kernels.arrow.fragment import AggregateFunction
 from secateur.engine.processors.aggregates import AggregateExpression, AggregateKind
 from secateur.engine.processors.arrow_grouping import PartialColumn, grouped_by_arrow
 from secateur.engine.processors.dense_grouping import grouped_densely
 from secateur.engine.processors.kernel import Kernel, column_of, numbered
 from secateur.errors import DagError, DataError, NotSupportedError
+from secateur.partitioning.types.arrow_layout import empty_table
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
-from secateur.partitioning.types.empty_rows import empty_table
 
 
 class _StateKind(Enum):

@@ -12,13 +12,12 @@ import pyarrow as pa
 
 from secateur.dag.codec import portable
 from secateur.dag.processor import Emitter, Offload, Processor
-from secateur.engine.exchange.batches import batches_of
-from secateur.engine.exchange.row_buffer import RowBuffer
+from secateur.engine.exchange.batches import RowBuffer, batches_of
 from secateur.engine.processors.gathering import BYTES_MAX
 from secateur.engine.processors.kernel import Kernel, KernelSupplier, column_of, numbered
 from secateur.errors import DagError, DataError, LimitExceededError
 from secateur.partitioning.types.arrow_form import cast_to_arrow
-from secateur.partitioning.types.empty_rows import empty_batch
+from secateur.partitioning.types.arrow_layout import empty_batch
 
 _BUILD: Final = 1
 

@@ -1,4 +1,4 @@
-"""Merge: combines ordered inputs into one output in the same order."""
+"""Merge and union: one output of several inputs, in their common order, or in the order of arrival."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from secateur.dag.codec import portable
 from secateur.dag.placement import OnCoordinator, Placement
 from secateur.dag.processor import Emitter, Offload, Outbox, Processor, ProcessorContext
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
-from secateur.engine.exchange.batches import batches_of
-from secateur.engine.exchange.row_buffer import RowBuffer, together
+from secateur.engine.exchange.batches import RowBuffer, batches_of, together
 from secateur.engine.processors.gathering import BYTES_MAX
-from secateur.engine.processors.kernel import Kernel, KernelSupplier, numbered
-from secateur.engine.processors.sort_key import SortKey, order_by, sort_keys
+from secateur.engine.processors.kernel import Kernel, KernelSupplier, column_of, numbered
+from secateur.engine.processors.order_and_limit import SortKey, order_by, sort_keys
 from secateur.errors import DagError, LimitExceededError
+from secateur.partitioning.types.arrow_form import cast_to_arrow
 
 
 def merge(*by: str | SortKey, inputs: int, bytes_max: int = BYTES_MAX) -> MergeSupplier:
@@ -273,3 +273,66 @@ class _MergeMembersSupplier(KernelSupplier):
 
     def get(self, count: int) -> Sequence[Processor]:
         return [InputMerge(self.kernel, self._keys, _BYTES_MAX, step_bytes=_STEP_BYTES) for _ in range(count)]
+
+
+def union(schema: pa.Schema | None = None) -> UnionSupplier:
+    """A vertex that passes on the rows of all its inputs, including duplicates (UNION ALL by name).
+
+    Put :func:`distinct` after it for UNION.
+
+    Args:
+        schema: The columns to pass on, by name and in this order; values are converted exactly. None: those of the
+            first batch that arrives, with exactly their types.
+
+    Raises:
+        DagError: Running, when a batch lacks a column, has one too many, or has another type and there is no
+            ``schema``.
+        DataError: Running, when a value is none of the type wanted.
+    """
+    return UnionSupplier(schema)
+
+
+@portable("union")
+@dataclass(eq=False)
+class UnionSupplier(ProcessorSupplier):
+    """The supplier of :func:`union`."""
+
+    init_is_cooperative = True
+    close_is_cooperative = True
+
+    schema: pa.Schema | None
+
+    def get(self, count: int) -> Sequence[Processor]:
+        return [_Union(self.schema) for _ in range(count)]
+
+
+class _Union(Processor):
+    def __init__(self, schema: pa.Schema | None) -> None:
+        self._schema = schema
+        self._casts = schema is not None
+
+    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        if self._schema is None:
+            self._schema = batch.schema
+        return self.outbox.offer(
+            batch if batch.schema.equals(self._schema) else self._conformed(ordinal, batch, self._schema)
+        )
+
+    def _conformed(self, ordinal: int, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        if sorted(batch.schema.names) != sorted(schema.names):
+            raise DagError(
+                f"input {ordinal} has the columns {', '.join(batch.schema.names)}, wanted are"
+                f" {', '.join(schema.names)}; select and rename upstream"
+            )
+        columns = [self._cast(ordinal, batch.column(column_of(batch.schema, field.name)), field) for field in schema]
+        return pa.RecordBatch.from_arrays(columns, names=schema.names)
+
+    def _cast(self, ordinal: int, column: pa.Array, field: pa.Field) -> pa.Array:
+        if column.type.equals(field.type):
+            return column
+        if not self._casts:
+            raise DagError(
+                f"column {field.name!r} of input {ordinal} is {column.type}, but {field.type} came first; pass the"
+                " schema wanted to union()"
+            )
+        return cast_to_arrow(column, field.type, name=field.name)

@@ -6,12 +6,10 @@ from secateur.exports import exports
 
 _FILES = {
     "early_messages": ["EarlyMessages"],
-    "elastic_threads": ["ElasticThreads"],
     "job_logs": ["JobLogs", "LogScope"],
     "job_state": ["AwaitCancelled", "CancelMember", "Effect", "FinishJob", "JobStateMachine"],
-    "processor_thread": ["ProcessorThread"],
-    "result": ["JobResult", "ResultCollector", "ResultQueue"],
-    "services": ["MemberServices"],
+    "result": ["JobResult", "ResultCollector", "ResultQueue", "ResultSink"],
+    "services": ["JobKernel", "MemberServices"],
     "tasklet": ["Tasklet", "TaskletInput", "TaskletState"],
 }
 

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
-from secateur.engine.exchange.outgoing import Payload
+from secateur.engine.exchange.exchange import Payload
 from secateur.protocol.jobs import CreditRows, ExchangeRows
 
 _ENDED_MAX: Final = 16_384

@@ -1,31 +1,32 @@
-"""The execution of one job on one member: starts its processors, lets them run, and always ends them all."""
+"""The execution of one job on one member: starts its processors, lets them run, and always ends them all.
+
+Its cost is read from the counters of its processors and edges.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from enum import Enum, auto
 from typing import Any
 
 from secateur.dag.processor import Processor, ProcessorContext
 from secateur.dag.supplier import ProcessorSupplier, SupplierContext
-from secateur.engine.exchange.exchange import Post
+from secateur.engine.exchange.exchange import Payload, Post
 from secateur.engine.exchange.outbox import DirectOutbox, WaitingOutbox
-from secateur.engine.exchange.outgoing import Payload
-from secateur.engine.execution_plan.member_plan import MemberPlan, VertexPlan
+from secateur.engine.execution_plan.member_plan import EdgePlan, MemberPlan, VertexPlan
 from secateur.engine.failure import located
 from secateur.engine.runtime.job_logs import JobLogs, LogScope
-from secateur.engine.runtime.metrics import measure
-from secateur.engine.runtime.processor_thread import ProcessorThread
 from secateur.engine.runtime.services import MemberServices
 from secateur.engine.runtime.tasklet import Tasklet
 from secateur.engine.runtime.wiring import Wiring
 from secateur.engine.scheduler import Scheduler
+from secateur.engine.threads import ProcessorThread
 from secateur.errors import DagError, Error, InternalError, ProtocolError
 from secateur.protocol.jobs import CreditRows, ExchangeRows
-from secateur.protocol.metrics import VertexMetrics
+from secateur.protocol.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
 
 
 class _State(Enum):
@@ -378,3 +379,81 @@ def _check_processors(vertex: VertexPlan, processors: list[Any]) -> None:
             f"the supplier of vertex {vertex.name!r} returned {len(processors)} processors; {asked}"
             " different ones were expected"
         )
+
+
+def measure(
+    vertex: str, member: str, tasklets: Sequence[Tasklet], edges: Sequence[EdgePlan], sent_bytes: Mapping[int, int]
+) -> VertexMetrics:
+    """The work of a vertex on a member so far. On the event loop; costs some microseconds a processor.
+
+    Counting happens once a batch, at places that handle the batch anyway; sums are computed on demand. The counters of
+    queues are those by which the queues are bounded. All of it costs about 2 % on batches of 100 rows.
+
+    Args:
+        vertex: Name of the vertex.
+        member: Id of the member.
+        tasklets: Its processors there.
+        edges: All edges of the job.
+        sent_bytes: The bytes that the member has sent to others, by edge.
+    """
+    each = tuple(_measure_tasklet(index, tasklet) for index, tasklet in enumerate(tasklets))
+    inbound = sorted((edge for edge in edges if edge.destination == vertex), key=lambda edge: edge.destination_ordinal)
+    outbound = sorted((edge for edge in edges if edge.source == vertex), key=lambda edge: edge.source_ordinal)
+    return VertexMetrics(
+        vertex=vertex,
+        member=member,
+        processors=len(each),
+        batches_in=sum(entry.batches_in for entry in each),
+        rows_in=sum(entry.rows_in for entry in each),
+        batches_out=sum(entry.batches_out for entry in each),
+        rows_out=sum(entry.rows_out for entry in each),
+        bytes_out=sum(entry.bytes_out for entry in each),
+        busy_s=sum(entry.busy_s for entry in each),
+        bytes_in=sum(entry.bytes_in for entry in each),
+        offload_s=sum(entry.offload_s for entry in each),
+        tasklets=each,
+        inputs=tuple(_measure_input(edge, tasklets) for edge in inbound),
+        outputs=tuple(
+            _measure_output(edge, position, tasklets, sent_bytes.get(edge.index, 0))
+            for position, edge in enumerate(outbound)
+        ),
+    )
+
+
+def _measure_tasklet(index: int, tasklet: Tasklet) -> TaskletMetrics:
+    inboxes = [item.inbox for item in tasklet.inputs]
+    return TaskletMetrics(
+        index=index,
+        batches_in=sum(inbox.taken_batches for inbox in inboxes),
+        rows_in=sum(inbox.taken_rows for inbox in inboxes),
+        bytes_in=sum(inbox.taken_bytes for inbox in inboxes),
+        batches_out=sum(writer.batches for writer in tasklet.writers),
+        rows_out=sum(writer.rows for writer in tasklet.writers),
+        bytes_out=sum(writer.bytes for writer in tasklet.writers),
+        busy_s=tasklet.busy_s,
+        offload_s=tasklet.offload_s,
+    )
+
+
+def _measure_input(edge: EdgePlan, tasklets: Sequence[Tasklet]) -> InputMetrics:
+    inboxes = [item.inbox for tasklet in tasklets for item in tasklet.inputs if edge.is_input(item.ordinal)]
+    return InputMetrics(
+        edge=edge.name,
+        batches=sum(inbox.taken_batches for inbox in inboxes),
+        rows=sum(inbox.taken_rows for inbox in inboxes),
+        bytes=sum(inbox.taken_bytes for inbox in inboxes),
+        queued_batches=sum(len(inbox) for inbox in inboxes),
+        queued_bytes=sum(inbox.queued_bytes for inbox in inboxes),
+        fill=max((inbox.fill for inbox in inboxes), default=0.0),
+    )
+
+
+def _measure_output(edge: EdgePlan, position: int, tasklets: Sequence[Tasklet], sent_bytes: int) -> OutputMetrics:
+    writers = [tasklet.writers[position] for tasklet in tasklets]
+    return OutputMetrics(
+        edge=edge.name,
+        batches=sum(writer.batches for writer in writers),
+        rows=sum(writer.rows for writer in writers),
+        bytes=sum(writer.bytes for writer in writers),
+        sent_bytes=sent_bytes,
+    )

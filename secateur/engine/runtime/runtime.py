@@ -12,19 +12,18 @@ from typing import Any, Final
 from secateur import errors
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.processor import Params
-from secateur.engine.exchange.outgoing import Outgoing, Payload, RunNotice, Transport
+from secateur.engine.exchange.exchange import Outgoing, Payload, RunNotice, Transport
 from secateur.engine.execution_plan.member_plan import MemberPlan, decode_plan, encode_plan
 from secateur.engine.execution_plan.plan_builder import ExecutionPlan, ExecutionPlanBuilder
 from secateur.engine.failure import located, lost_member
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.kernels.job_kernel import JobKernel
 from secateur.engine.runtime.early_messages import EarlyMessages
 from secateur.engine.runtime.execution import Execution
 from secateur.engine.runtime.job_logs import JobLogs
 from secateur.engine.runtime.job_state import FinishJob
 from secateur.engine.runtime.result import JobResult, ResultCollector
 from secateur.engine.runtime.running_job import RunningJob
-from secateur.engine.runtime.services import GatherBudget, MemberServices, PlannedQuery
+from secateur.engine.runtime.services import GatherBudget, JobKernel, MemberServices, PlannedQuery
 from secateur.engine.runtime.tasklet import Tasklet
 from secateur.engine.scheduler import Scheduler, TimedRunnable
 from secateur.partitioning.topology.topology import Topology

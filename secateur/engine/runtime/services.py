@@ -1,24 +1,31 @@
-"""The services that a member offers to its processors."""
+"""The services that a member offers to its processors.
+
+Among them is a kernel for each job that has a memory limit of its own.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from secateur.dag.source_query import SourceQuery
-from secateur.engine.kernels.chunked_result import ChunkedResult
+from secateur.dag.supplier import SourceQuery
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.kernels.fragment import Fragment, open_answer
+from secateur.engine.kernels.fragment import ChunkedResult, Fragment, open_answer, run_with
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine_limits import EngineLimits
 from secateur.errors import LimitExceededError, NotSupportedError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.storage.member_store import MemberStore
+
+if TYPE_CHECKING:
+    from secateur.engine.kernels.duckdb.kernel import DuckDBKernel
+
 
 _Answer = TypeVar("_Answer", covariant=True)
 
@@ -178,3 +185,59 @@ class PlannedQuery(NamedTuple):
     plan: SelectPlan
     params: Sequence[Any]
     partitions: Sequence[Sequence[int]]
+
+
+class JobKernel:
+    """Answers the fragments of one job on one member; its :meth:`run` is a ``FragmentRunner``.
+
+    Starts DuckDB at the first call that needs it.
+
+    Args:
+        memory_limit_bytes: Most memory for intermediate results of all calls of the job together.
+        spill_directory: Where intermediate results go that pass the limit; None to raise LimitExceededError instead.
+    """
+
+    def __init__(self, memory_limit_bytes: int, spill_directory: Path | None) -> None:
+        self._memory_limit_bytes = memory_limit_bytes
+        self._spill_directory = spill_directory
+        self._lock = threading.Lock()
+        self._kernel: DuckDBKernel | None = None
+
+    def run(
+        self,
+        fragment: Fragment,
+        relations: Mapping[str, pa.Table],
+        params: Sequence[Any] = (),
+        *,
+        cancellation: Cancellation | None = None,
+    ) -> pa.Table:
+        """As :func:`secateur.engine.kernels.fragment.run`.
+
+        Raises:
+            LimitExceededError: The limit of the job is reached.
+        """
+        try:
+            return run_with(fragment, relations, params, cancellation=cancellation, duckdb=self._started)[0]
+        except LimitExceededError as error:
+            raise LimitExceededError(
+                f"{error.message}; this job's own limit is {self._memory_limit_bytes:,} bytes,"
+                " JobConfig.kernel_bytes_max",
+                **error.details,
+            ) from error
+
+    def close(self) -> None:
+        """End the database; the job has ended, and every call with it."""
+        with self._lock:
+            kernel, self._kernel = self._kernel, None
+        if kernel is not None:
+            kernel.close()
+
+    def _started(self) -> DuckDBKernel:
+        from secateur.engine.kernels.duckdb.kernel import DuckDBKernel  # imported at the first use, as in ``run_with``
+
+        with self._lock:
+            if self._kernel is None:
+                self._kernel = DuckDBKernel(
+                    memory_limit_bytes=self._memory_limit_bytes, spill_directory=self._spill_directory
+                )
+            return self._kernel

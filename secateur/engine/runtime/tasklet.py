@@ -21,14 +21,12 @@ from typing import Any, Final, NamedTuple, TypeVar, assert_never
 import pyarrow as pa
 
 from secateur.dag.processor import Processor, ProcessorContext
-from secateur.engine.exchange.edge_writer import EdgeWriter
 from secateur.engine.exchange.inbox import Inbox
-from secateur.engine.exchange.outbox import DirectOutbox, WaitingOutbox
+from secateur.engine.exchange.outbox import DirectOutbox, EdgeWriter, WaitingOutbox
 from secateur.engine.failure import located
-from secateur.engine.runtime.elastic_threads import LONG_AFTER_S
 from secateur.engine.runtime.job_logs import LogScope
-from secateur.engine.runtime.processor_thread import CallOutcome, ProcessorThread
 from secateur.engine.scheduler import Scheduler
+from secateur.engine.threads import LONG_AFTER_S, CallOutcome, ProcessorThread
 from secateur.errors import DagError, Error
 
 _log = logging.getLogger(__name__)

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from secateur.dag.edge import AllToOne, Broadcast, FanOut, Isolated, Partitioned, Unicast, UnmatchedRows
-from secateur.engine.exchange.edge_writer import EdgeWriter, EndOfEdge, Lane, LaneGroup, Route, partitioned_route
 from secateur.engine.exchange.exchange import (
     ExchangeReceiver,
     ExchangeSender,
@@ -28,6 +27,7 @@ from secateur.engine.exchange.key_routing import (
     scheme_partitions,
     table_partitions,
 )
+from secateur.engine.exchange.outbox import EdgeWriter, EndOfEdge, Lane, LaneGroup, Route, partitioned_route
 from secateur.engine.execution_plan.member_plan import DestinationMember, EdgePlan, MemberPlan
 from secateur.engine.runtime.tasklet import TaskletInput
 from secateur.engine.scheduler import Scheduler

@@ -5,14 +5,12 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "client_merge": ["row_merge_of"],
-    "fragment_stage": ["FragmentStageSupplier"],
-    "kernel_call": ["in_thread"],
+    "fragment_stage": ["FragmentStageSupplier", "MemberScan"],
     "key_search": ["DirectSearch", "KeyEnd", "KeyOperand", "KeySearch"],
-    "member_scan": ["MemberScan"],
     "row_changes": ["RowChanges"],
     "row_stream": ["RowPieces"],
     "row_upsert": ["RowUpsert", "UpsertProgram"],
+    "scatter": ["row_merge_of"],
     "select_plan": ["ExternalScan", "FetchedRows", "PinnedScan", "ScanPlan", "SelectPlan", "Strategy"],
     "stage": ["ExchangeKind", "InputAlias", "QueryStage"],
 }

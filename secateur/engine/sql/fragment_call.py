@@ -14,11 +14,10 @@ import pyarrow as pa
 
 from secateur.dag.processor import Offload, Params, ProcessorContext
 from secateur.dag.supplier import SupplierContext
-from secateur.engine.kernels.chunked_result import ChunkedResult
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.kernels.fragment import ChunkedResult, Fragment
 from secateur.engine.runtime.services import MemberServices
-from secateur.engine.sql.kernel_call import is_long_over
+from secateur.engine.threads import is_long_over
 from secateur.errors import InternalError
 
 INLINE_ROWS_MAX: Final = 5_000

@@ -1,6 +1,6 @@
 """Searches in the sorted partitions of a scan by primary key, as data of a plan.
 
-Every bound on the key goes through :mod:`secateur.partitioning.pruning.key_bounds`. Serving statements have one key, a
+Every bound on the key goes through :mod:`secateur.partitioning.pruning.key_range`. Serving statements have one key, a
 prefix of it, or a span of values after a prefix (one device, one day), with values that are canonical keys: for them
 the search consists of just these values.
 
@@ -16,8 +16,15 @@ from typing import Any
 
 import msgspec
 
-from secateur.partitioning.pruning.key_bounds import KeyBounds
-from secateur.partitioning.pruning.key_range import IndexSlice, KeyBoundary, KeyPrefix, KeyRange, KeyRanges, KeySlice
+from secateur.partitioning.pruning.key_range import (
+    IndexSlice,
+    KeyBoundary,
+    KeyBounds,
+    KeyPrefix,
+    KeyRange,
+    KeyRanges,
+    KeySlice,
+)
 from secateur.partitioning.pruning.operand import Operand, Parameter, resolve_operand
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from secateur.engine.kernels.arrow.expression import (
+from secateur.engine.kernels.arrow.fragment import (
+    ArrowFragment,
     CallExpression,
     ColumnExpression,
     ConstantExpression,
@@ -20,7 +21,6 @@ from secateur.engine.kernels.arrow.expression import (
     conjuncts,
     walk,
 )
-from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.arrow.row_values import DeclinedError, RowEvaluator, compile_over_row
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.tables.table import TableDef

@@ -26,8 +26,7 @@ from secateur.engine.exchange.batches import batches_of
 from secateur.engine.runtime.services import MemberServices
 from secateur.errors import InternalError
 from secateur.partitioning.pruning.key_range import KeyPrefix
-from secateur.partitioning.types.comparable_columns import comparable
-from secateur.partitioning.types.empty_rows import empty_table
+from secateur.partitioning.types.arrow_layout import comparable, empty_table
 
 _SEARCHES_MAX: Final = 64
 """More keys than this that may be in any partition are compared with its rows at once, not searched one by one."""

@@ -11,8 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression
-from secateur.engine.kernels.arrow.fragment import ArrowFragment, ArrowSource, SourceJoin, can_search, source_column
+from secateur.engine.kernels.arrow.fragment import (
+    ArrowFragment,
+    ArrowSource,
+    ColumnExpression,
+    Expression,
+    SourceJoin,
+    can_search,
+    source_column,
+)
 from secateur.engine.kernels.arrow.row_values import (
     COMPUTED_CLASSES,
     DeclinedError,

@@ -16,11 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.errors import ProgrammingError, ProtocolError
-from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.distinct_keys import first_of_each_key, first_positions
+from secateur.partitioning.tables.conform import conform, first_of_each_key, first_positions
 from secateur.partitioning.tables.row_ids import filled_row_ids
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.comparable_columns import comparable
+from secateur.partitioning.types.arrow_layout import comparable
 from secateur.protocol.changes import DuplicateMatchPolicy
 
 

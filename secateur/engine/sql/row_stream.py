@@ -16,11 +16,11 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
-from secateur.engine.kernels.chunked_result import ChunkedResult
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.engine.kernels.fragment import ChunkedResult
 from secateur.engine.runtime.result import ResultQueue
 from secateur.engine.runtime.running_job import RunningJob
-from secateur.engine.sql.kernel_call import in_thread
+from secateur.engine.threads import in_thread
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError
 

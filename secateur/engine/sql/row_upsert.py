@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 import msgspec
 import pyarrow as pa
 
-from secateur.engine.kernels.arrow.expression import ConstantExpression, ParameterExpression
-from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.kernels.arrow.fragment import ArrowFragment, ConstantExpression, ParameterExpression
 from secateur.engine.kernels.arrow.row_values import DeclinedError, RowEvaluator, compile_over_row
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType

@@ -14,10 +14,9 @@ from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorS
 from secateur.dag.total_parallelism_one import total_parallelism_one_at_owner
 from secateur.engine.execution_plan.plan_builder import ExecutionPlanBuilder
 from secateur.engine.processors.merge import MergeMembers
-from secateur.engine.processors.result_sink import ResultSink
+from secateur.engine.runtime.result import ResultSink
 from secateur.engine.sql.fragment_call import positional
-from secateur.engine.sql.fragment_stage import FragmentStageSupplier
-from secateur.engine.sql.member_scan import MemberScan
+from secateur.engine.sql.fragment_stage import FragmentStageSupplier, MemberScan
 from secateur.engine.sql.select_plan import PinnedScan, ScanPlan, SelectPlan
 from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
 from secateur.errors import InternalError, UnknownTableError

@@ -23,8 +23,7 @@ from secateur.engine.sql.key_search import KeySearch
 from secateur.engine.sql.row_upsert import RowUpsert
 from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
 from secateur.errors import InternalError, ProtocolError
-from secateur.partitioning.pruning.expressions import expressions_in, numbered, places
-from secateur.partitioning.pruning.operand import Evaluated
+from secateur.partitioning.pruning.operand import Evaluated, expressions_in, numbered, places
 from secateur.partitioning.pruning.row_predicate import OpenPredicate
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.protocol.catalog import ListedPartitions

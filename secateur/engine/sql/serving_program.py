@@ -13,16 +13,20 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from secateur.engine.kernels.arrow.expression import (
+from secateur.engine.kernels.arrow.fragment import (
+    ArrowFragment,
+    ArrowSource,
     CallExpression,
     ColumnExpression,
     ConstantExpression,
     Expression,
     ParameterExpression,
     ScalarFunction,
+    SourceJoin,
     conjuncts,
+    slot_name,
+    source_column,
 )
-from secateur.engine.kernels.arrow.fragment import ArrowFragment, ArrowSource, SourceJoin, slot_name, source_column
 from secateur.engine.kernels.arrow.plain_rows import plain_program
 from secateur.engine.sql.key_search import KeyEnd, KeyOperand
 from secateur.engine.sql.plain_join import JOINED_MAX, compile_plain_join
@@ -34,7 +38,7 @@ from secateur.partitioning.schemes.hashing import first_seed
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 from secateur.protocol.query import FOUND_ROWS_MAX
-from secateur.storage.native_rows import is_native
+from secateur.storage.stored_columns import is_native
 from secateur.wire import SHORT_CHARACTERS_MAX, SHORT_ROWS_MAX
 
 _COMPARISONS: Final = frozenset(

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.processors.row_limit import RowLimit
-from secateur.engine.processors.sort_key import SortKey
+from secateur.engine.processors.order_and_limit import RowLimit, SortKey
 
 
 class InputAlias(NamedTuple):

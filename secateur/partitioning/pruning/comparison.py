@@ -14,9 +14,14 @@ from typing import Any, Final, assert_never
 
 from secateur.partitioning.pruning.comparison_bound import ComparisonBound, comparison_bounds_of, representable
 from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, points, within
-from secateur.partitioning.pruning.patterns import texts_globbed, texts_like, texts_like_in_any_case
 from secateur.partitioning.pruning.regular_expressions import texts_matched, texts_similar
-from secateur.partitioning.pruning.text_sets import PatternDomain, starting_with
+from secateur.partitioning.pruning.text_sets import (
+    PatternDomain,
+    starting_with,
+    texts_globbed,
+    texts_like,
+    texts_like_in_any_case,
+)
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
 

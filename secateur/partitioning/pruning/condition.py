@@ -30,8 +30,7 @@ from secateur.partitioning.pruning.comparison_target import (
     WidenedColumn,
     allowed,
 )
-from secateur.partitioning.pruning.discrete import close_spans
-from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain
+from secateur.partitioning.pruning.domain import EVERYTHING, NOTHING, Domain, close_spans
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.operand import (
     Operand,

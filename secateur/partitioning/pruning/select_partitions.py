@@ -19,8 +19,7 @@ from typing import Any, Final
 
 from xxhash import xxh64_intdigest
 
-from secateur.partitioning.pruning.discrete import close_spans, enumerate_points
-from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span, within
+from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span, close_spans, enumerate_points, within
 from secateur.partitioning.pruning.domain import points as points_of
 from secateur.partitioning.schemes.components import HashComponent, RangePartition
 from secateur.partitioning.schemes.hashing import first_seed, pmod

@@ -5,15 +5,21 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "build": ["build_scheme"],
-    "components": ["HashComponent", "ROW_ID", "RangeComponent", "RangePartition", "RetiredRange"],
-    "garbage_collection": ["no_garbage_collection"],
+    "components": [
+        "HashComponent",
+        "IntervalPartitioning",
+        "IntervalUnit",
+        "ROW_ID",
+        "RangeComponent",
+        "RangePartition",
+        "RetiredRange",
+        "no_garbage_collection",
+    ],
     "hashing": ["SPARK_SEED", "first_seed", "hash_columns", "hash_values", "pmod", "pmod_array"],
-    "interval": ["IntervalPartitioning", "IntervalUnit"],
     "range_changes": ["AddRange", "DropNamed", "DropRange", "RangeChange", "alter_ranges", "with_cells"],
     "ranges": ["RangeIndex"],
     "scheme": ["PartitionScheme"],
-    "scheme_rules": ["RangeSpec", "catch_all", "single_value", "split_at"],
+    "scheme_rules": ["RangeSpec", "build_scheme", "catch_all", "single_value", "split_at"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -22,8 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from secateur.errors import UnknownRangesError
-from secateur.partitioning.schemes.components import HashComponent, RangePartition
-from secateur.partitioning.schemes.range_columns import RangeColumns, packed, unpacked
+from secateur.partitioning.schemes.components import HashComponent, RangeColumns, RangePartition, packed, unpacked
 
 PAGE_RANGES: Final = 256
 """Ranges in one page: some kilobytes, which cost little more than one range and spare the neighbours a round trip."""

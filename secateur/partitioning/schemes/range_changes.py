@@ -163,7 +163,7 @@ def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -
 
     Args:
         scheme: Has a range component with EVERY.
-        cells: Numbers of cells (see :meth:`~secateur.partitioning.schemes.interval.IntervalPartitioning.cells_of`).
+        cells: Numbers of cells (see :meth:`~secateur.partitioning.schemes.components.IntervalPartitioning.cells_of`).
         table: Its name, for messages.
 
     Returns:

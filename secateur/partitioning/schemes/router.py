@@ -15,18 +15,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from secateur.errors import NoRangeError, NullKeyError, ParameterError, UnknownRangesError
-from secateur.partitioning.schemes.components import HashComponent, RangeComponent
+from secateur.partitioning.schemes.components import HashComponent, IntervalUnit, RangeComponent
 from secateur.partitioning.schemes.hashing import first_seed, hash_columns, hash_values, pmod, pmod_array, xxh64
-from secateur.partitioning.schemes.interval import IntervalUnit
 from secateur.partitioning.schemes.layout import Layout
 from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, KeyInterval, unknown_ranges
 from secateur.partitioning.schemes.ranges import NO_RANGE, RangeIndex
+from secateur.partitioning.types.arrow_layout import row_numbers
 from secateur.partitioning.types.cast import scalar_text
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.encoding import EncodedColumn, encode_array, scalar_encoder
 from secateur.partitioning.types.ordering import minimum
-from secateur.partitioning.types.row_numbers import row_numbers
 
 NO_PARTITION: Final = -1
 """The partition id of a row that belongs to no partition."""

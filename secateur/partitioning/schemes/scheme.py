@@ -1,7 +1,7 @@
 """The partition scheme of a table and its partition function.
 
-A scheme is a frozen description that travels; :mod:`~secateur.partitioning.schemes.build` validates and builds one from
-DDL. Its resolved forms, the :class:`~secateur.partitioning.schemes.layout.Layout` of ids and the
+A scheme is a frozen description that travels; :mod:`~secateur.partitioning.schemes.scheme_rules` validates and builds
+one from DDL. Its resolved forms, the :class:`~secateur.partitioning.schemes.layout.Layout` of ids and the
 :class:`~secateur.partitioning.schemes.router.Router`, are made on first use and never leave the process.
 """
 
@@ -23,11 +23,15 @@ from msgspec.structs import replace
 from secateur.cached_properties import cached_property
 from secateur.errors import NotSupportedError, TopologyChangedError, UnknownColumnError
 from secateur.forks import free_in_forks
-from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
-from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
+from secateur.partitioning.schemes.components import (
+    HashComponent,
+    RangeColumns,
+    RangeComponent,
+    RangePartition,
+    no_garbage_collection,
+)
 from secateur.partitioning.schemes.layout import Layout
 from secateur.partitioning.schemes.partial_ranges import KeyInterval, PartialRanges, RangePage, pages_of
-from secateur.partitioning.schemes.range_columns import RangeColumns
 from secateur.partitioning.schemes.router import Router
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.column_type import SqlType

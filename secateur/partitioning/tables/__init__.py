@@ -19,9 +19,8 @@ _FILES = {
         "is_wider",
         "key_columns",
     ],
-    "distinct_keys": ["first_of_each_key"],
+    "conform": ["first_of_each_key"],
     "distinct_sketch": ["DistinctSketch", "SKETCH_HASHES_MAX"],
-    "external_table": ["ExternalTable"],
     "identifier": ["folded", "told_apart"],
     "row_ids": [
         "ROW_ID_COLUMN",
@@ -42,7 +41,16 @@ _FILES = {
         "TableSummary",
         "total",
     ],
-    "table": ["CheckDef", "Column", "IndexDef", "Succession", "TableDef", "TableDefinition"],
+    "table": [
+        "CheckDef",
+        "Column",
+        "ExternalTable",
+        "IndexDef",
+        "NamedType",
+        "Succession",
+        "TableDef",
+        "TableDefinition",
+    ],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -1,16 +1,21 @@
-"""Brings incoming data into the exact schema of a table, or raises a clear error before anything is stored."""
+"""Brings incoming data into the exact schema of a table, or raises a clear error before anything is stored.
+
+Also finds the first row of each primary key, for statements in which only that row counts.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.errors import DataError, NullKeyError, ParameterError, UnknownColumnError
 from secateur.partitioning.tables.row_ids import row_id_array
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.arrow_layout import comparable
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.held_values import check_held, check_texts_of_column
 from secateur.partitioning.types.python_column import canonical_column
@@ -181,3 +186,33 @@ def _conform_column(values: pa.ChunkedArray, column: Column, tdef: TableDef, fir
             f"table {tdef.name}: column {column.name} is NOT NULL, but {nulls}", table=tdef.name, column=column.name
         )
     return converted
+
+
+_POSITION = "position"
+
+
+def first_of_each_key(rows: pa.Table, tdef: TableDef) -> pa.Table:
+    """The rows whose key has not come before among them, in the order given.
+
+    Args:
+        rows: With the key columns of ``tdef``, in its types.
+        tdef: The table they are for.
+
+    Returns:
+        ``rows`` itself when every key comes once. Cost: one hash table over the keys; nothing for a single row.
+    """
+    first = first_positions(rows, tdef)
+    return rows if first is None else rows.take(first)
+
+
+def first_positions(rows: pa.Table, tdef: TableDef) -> pa.Array | None:
+    """Return the positions of the rows of :func:`first_of_each_key`, ascending int64; None for all rows."""
+    if rows.num_rows < 2:
+        return None
+    names = [f"key{number}" for number in range(len(tdef.primary_key))]
+    keys = [comparable(rows.column(name)) for name in tdef.primary_key]
+    numbered = pa.table([*keys, pa.array(np.arange(rows.num_rows))], names=[*names, _POSITION])
+    grouped = numbered.group_by(names, use_threads=False).aggregate([(_POSITION, "min")])
+    if grouped.num_rows == rows.num_rows:
+        return None
+    return pa.array(np.sort(grouped.column(f"{_POSITION}_min").to_numpy()))

@@ -25,7 +25,7 @@ from secateur.errors import ProgrammingError
 from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.time_ordered_uuids import first_of, new_uuids
+from secateur.partitioning.types.default_value import first_of, new_uuids
 
 ROW_ID_COLUMN: Final = Column(ROW_ID, SqlType(TypeKind.UUID), nullable=False, hidden=True)
 WITH_ROW_IDS: Final = "with row ids"

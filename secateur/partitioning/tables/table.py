@@ -1,7 +1,10 @@
 """The description of one table: columns, primary key, partition scheme, copies.
 
-A frozen value that is sent between processes: the controller keeps it in the catalog, members build their partitions
-from it, and clients route with it.
+Beside it the catalog describes external tables, whose rows are elsewhere and read by a connector, and types that users
+have given names.
+
+A table is a frozen value that is sent between processes: the controller keeps it in the catalog, members build their
+partitions from it, and clients route with it.
 """
 
 from __future__ import annotations
@@ -15,8 +18,7 @@ from msgspec.structs import force_setattr, replace
 
 from secateur.cached_properties import cached_property
 from secateur.errors import UnknownColumnError
-from secateur.partitioning.schemes.components import HashComponent
-from secateur.partitioning.schemes.range_columns import RangeColumns
+from secateur.partitioning.schemes.components import HashComponent, RangeColumns
 from secateur.partitioning.schemes.scheme import PartitionScheme, find_scheme, scheme_of_reference
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.default_value import DefaultValue
@@ -298,3 +300,45 @@ class TableDefinition(msgspec.Struct, frozen=True, array_like=True):
         if outline:
             return cls(None, scheme.outline(), table)
         return cls(LargeScheme.of(scheme), None, table)
+
+
+class NamedType(msgspec.Struct, frozen=True, array_like=True):
+    """A type of CREATE TYPE. Columns and plans have the type itself, so that they need nobody who knows the name.
+
+    Attributes:
+        name: As written in CREATE TYPE; matched without regard to case.
+        type: What it names.
+        type_id: Never reused among tables, views and types, so that no plan outlives the type that it was made of.
+    """
+
+    name: str
+    type: SqlType
+    type_id: int = 0
+
+    @property
+    def sql(self) -> str:
+        """The statement that makes it."""
+        quoted = self.name.replace('"', '""')
+        return f'CREATE TYPE "{quoted}" AS {self.type}'
+
+
+class ExternalTable(msgspec.Struct, frozen=True):
+    """An external table.
+
+    Attributes:
+        table: Its name, id and columns, each of which may be NULL. It has no primary key: its rows need not be unique.
+            The planner treats it as replicated, because any member can get its rows.
+        connector: The encoded connector.
+        title: The connector in words, for EXPLAIN and errors.
+        sql: The statement that makes it; None for a connector of the user's.
+    """
+
+    table: TableDef
+    connector: bytes
+    title: str
+    sql: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self.table.name

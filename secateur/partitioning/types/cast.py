@@ -35,14 +35,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.errors import DataError
+from secateur.partitioning.types.arrow_layout import in_fixed_lists, list_elements, plain_type, plain_values, with_parts
 from secateur.partitioning.types.calendar import instant_text
 from secateur.partitioning.types.coerce import coerce, wrong_length
 from secateur.partitioning.types.column_type import TEXTUAL, UNIT_TIMESTAMPS, WORD_INTEGERS, SqlType, TypeKind
-from secateur.partitioning.types.computed_columns import decimals_of_floats, parse_uuids, wrap_uuids
 from secateur.partitioning.types.json_text import check_json
-from secateur.partitioning.types.nested_parts import in_fixed_lists, list_elements, with_parts
-from secateur.partitioning.types.plain_layout import plain_type, plain_values
-from secateur.partitioning.types.python_column import canonical_column
+from secateur.partitioning.types.python_column import canonical_column, decimals_of_floats, parse_uuids, wrap_uuids
 
 _Column: TypeAlias = pa.ChunkedArray | pa.Array
 

@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError
+from secateur.partitioning.types.arrow_layout import has_invalid_keys, interval_cells, list_elements, map_entries
 from secateur.partitioning.types.cast import scalar_text
 from secateur.partitioning.types.column_type import TypeKind
-from secateur.partitioning.types.nested_parts import has_invalid_keys, interval_cells, list_elements, map_entries
 from secateur.partitioning.types.result_type import Constructor, ResultType
 
 _MICROSECONDS_MAX: Final = (2**63 - 1) // 1000

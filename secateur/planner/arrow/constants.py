@@ -12,11 +12,11 @@ from decimal import Decimal
 from typing import Any
 
 from secateur.engine.kernels.arrow.exact_values import InexactError, exact_scalar
-from secateur.engine.kernels.arrow.expression import ConstantExpression
+from secateur.engine.kernels.arrow.fragment import ConstantExpression
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import from_unscaled
+from secateur.partitioning.types.literals import double_of, value_of_text
 from secateur.partitioning.types.result_type import column_type_of
-from secateur.partitioning.types.written_values import double_of, value_of_text
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.types import DecimalInfo, LogicalType
 

@@ -13,20 +13,18 @@ from typing import Final, assert_never
 
 from msgspec import structs
 
-from secateur.engine.kernels.arrow.doubles import SCALE_MAX
-from secateur.engine.kernels.arrow.expression import (
-    CallExpression,
-    ColumnExpression,
-    ConstantExpression,
-    Expression,
-    columns_in,
-)
+from secateur.engine.kernels.arrow.exact_values import SCALE_MAX
 from secateur.engine.kernels.arrow.fragment import (
     AggregateFunction,
     ArrowAggregate,
     ArrowFragment,
+    CallExpression,
+    ColumnExpression,
+    ConstantExpression,
+    Expression,
     OrderTerm,
     SourceJoin,
+    columns_in,
     slot_name,
 )
 from secateur.partitioning.types.column_type import SqlType, TypeKind

@@ -12,14 +12,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from secateur.engine.kernels.arrow.expression import (
+from secateur.engine.kernels.arrow.fragment import (
+    ArrowSource,
     CallExpression,
     ColumnExpression,
     Expression,
     ScalarFunction,
+    SourceJoin,
+    can_search,
     columns_in,
+    source_column,
 )
-from secateur.engine.kernels.arrow.fragment import ArrowSource, SourceJoin, can_search, source_column
 from secateur.planner.arrow.constants import DeclineError, KernelDeclined, sql_type
 from secateur.planner.arrow.values import Column, all_of
 from secateur.planner.tree import relations as rel

@@ -12,9 +12,8 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from secateur.engine.kernels.arrow.doubles import SCALE_MAX
-from secateur.engine.kernels.arrow.exact_values import LISTED_CLASSES
-from secateur.engine.kernels.arrow.expression import (
+from secateur.engine.kernels.arrow.exact_values import LISTED_CLASSES, SCALE_MAX
+from secateur.engine.kernels.arrow.fragment import (
     CallExpression,
     ColumnExpression,
     ConstantExpression,

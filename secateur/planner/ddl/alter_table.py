@@ -36,8 +36,7 @@ from secateur.partitioning.tables.alteration import (
     SetType,
     altered,
 )
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.named_type import NamedType
+from secateur.partitioning.tables.table import Column, NamedType, TableDef
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.partition_by import read_range
 from secateur.planner.ddl.row_expression import read_default

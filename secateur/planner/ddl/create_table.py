@@ -20,12 +20,11 @@ from typing import Final
 from msgspec.structs import replace as with_fields
 
 from secateur.errors import NotSupportedError, SchemeError, SqlSyntaxError
-from secateur.partitioning.schemes.build import build_scheme
 from secateur.partitioning.schemes.components import ROW_ID, HashComponent
 from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.schemes.scheme_rules import build_scheme
 from secateur.partitioning.tables.row_ids import ROW_ID_COLUMN
-from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.named_type import NamedType
+from secateur.partitioning.tables.table import Column, NamedType, TableDef
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.comment_on import read_text
 from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by

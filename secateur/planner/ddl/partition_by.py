@@ -27,9 +27,13 @@ from typing import Any, Final
 from uuid import UUID
 
 from secateur.errors import SchemeError, SqlSyntaxError
-from secateur.partitioning.schemes.components import ROW_ID, HashComponent
-from secateur.partitioning.schemes.garbage_collection import no_garbage_collection
-from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
+from secateur.partitioning.schemes.components import (
+    ROW_ID,
+    HashComponent,
+    IntervalPartitioning,
+    IntervalUnit,
+    no_garbage_collection,
+)
 from secateur.partitioning.schemes.scheme_rules import RangeSpec, catch_all, single_value, split_at
 from secateur.partitioning.types.decimals import negated
 from secateur.planner.text.token_cursor import TokenCursor, is_name

@@ -12,8 +12,13 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
-from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
-from secateur.partitioning.schemes.interval import IntervalPartitioning, IntervalUnit
+from secateur.partitioning.schemes.components import (
+    HashComponent,
+    IntervalPartitioning,
+    IntervalUnit,
+    RangeComponent,
+    RangePartition,
+)
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import Column, TableDef

@@ -17,7 +17,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from secateur.engine.processors.row_limit import RowLimit
+from secateur.engine.processors.order_and_limit import RowLimit
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.aggregates import ORDERLESS
 from secateur.planner.cost_model import CostModel

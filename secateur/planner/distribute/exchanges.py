@@ -11,8 +11,7 @@ from itertools import count
 from typing import Final, TypeAlias
 
 from secateur.engine.kernels.duckdb.result_types import is_restored
-from secateur.engine.processors.row_limit import RowLimit
-from secateur.engine.processors.sort_key import SortKey
+from secateur.engine.processors.order_and_limit import RowLimit, SortKey
 from secateur.engine.sql.stage import stage_relation
 from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.column_type import SqlType

@@ -23,8 +23,7 @@ from msgspec.structs import replace
 from secateur.drawing.quantity import count_text
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import ProgrammingError, UnknownColumnError
-from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.distinct_keys import first_of_each_key
+from secateur.partitioning.tables.conform import conform, first_of_each_key
 from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.table import Column, TableDef

@@ -17,8 +17,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from secateur.engine.kernels.arrow.expression import ConstantExpression, ParameterExpression
-from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.kernels.arrow.fragment import ArrowFragment, ConstantExpression, ParameterExpression
 from secateur.engine.sql.row_changes import RowAction
 from secateur.engine.sql.row_upsert import GivenValue, RowUpsert
 from secateur.errors import Error

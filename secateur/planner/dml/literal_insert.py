@@ -14,12 +14,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.distinct_keys import first_of_each_key
+from secateur.partitioning.tables.conform import conform, first_of_each_key
 from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.literals import double_of, value_of_text
 from secateur.partitioning.types.python_column import as_they_stand
-from secateur.partitioning.types.written_values import double_of, value_of_text
 from secateur.protocol.statements import EvaluatedInsert, InsertMode, Statement
 
 LITERAL_ROWS_CHARS_MIN: Final = 1024

@@ -11,7 +11,7 @@ from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.sql.stage import ExchangeKind, stage_relation
 from secateur.partitioning.pruning.domain import Domain
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
-from secateur.partitioning.pruning.tree_text import domain_text, value_text
+from secateur.partitioning.pruning.tree import domain_text, value_text
 from secateur.planner.explain.external_scans import external_text
 from secateur.planner.explain.scan_facts import ScanExplanation, json_values
 

@@ -17,8 +17,7 @@ from secateur.partitioning.pruning.domain import EVERYTHING, Domain
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
 from secateur.partitioning.pruning.nodes import Node, boxes_of
 from secateur.partitioning.pruning.operand import parameters_of
-from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.pruning.tree_text import domain_text, node_text
+from secateur.partitioning.pruning.tree import PartitionTree, domain_text, node_text
 from secateur.partitioning.topology.topology import Topology
 from secateur.planner.explain.external_scans import external_json, external_reason, readers_of
 from secateur.planner.prune.bounds import ScanBounds

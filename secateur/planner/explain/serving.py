@@ -11,9 +11,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from secateur.engine.sql.client_merge import row_merge_of
 from secateur.engine.sql.keyed_change import KeyedChange
-from secateur.engine.sql.scatter import is_scattered
+from secateur.engine.sql.scatter import is_scattered, row_merge_of
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.explain.scan_facts import ScanExplanation

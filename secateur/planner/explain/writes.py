@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from secateur.errors import NoRangeError
 from secateur.partitioning.schemes.components import ROW_ID
-from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.owner_routing import split
 from secateur.partitioning.topology.topology import Topology
 from secateur.planner.explain.serving import serving_insert
 

@@ -13,11 +13,10 @@ from typing import Final
 from secateur.partitioning.pruning.comparison import OPERATORS, PATTERNS, Comparison
 from secateur.partitioning.pruning.comparison_target import BARE, RowField, ShortText, allowed
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.discrete import close_spans
-from secateur.partitioning.pruning.domain import Domain, points
+from secateur.partitioning.pruning.domain import Domain, close_spans, points
 from secateur.partitioning.pruning.operand import Constant, Operand, ParameterList
 from secateur.partitioning.pruning.text_sets import PATTERN_TEXTS_MAX
-from secateur.partitioning.pruning.tree_text import value_text
+from secateur.partitioning.pruning.tree import value_text
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.prune.bounds import NOWHERE, UNBOUNDED, Boxes, fields_of, intersect, row_boxes, unite
 from secateur.planner.prune.carried_values import LengthBound, carried_into

@@ -17,7 +17,7 @@ from secateur.partitioning.pruning.comparison import Comparison
 from secateur.partitioning.pruning.comparison_target import BARE, BareColumn
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import Domain
-from secateur.partitioning.pruning.key_bounds import KeyBounds
+from secateur.partitioning.pruning.key_range import KeyBounds
 from secateur.partitioning.pruning.operand import Constant, Operand, ParameterList
 from secateur.partitioning.tables.table import IndexDef, TableDef
 from secateur.partitioning.types.column_type import SqlType

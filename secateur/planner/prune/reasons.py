@@ -12,8 +12,7 @@ from secateur.partitioning.pruning.domain import EVERYTHING, Domain
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.operand import ParameterList
 from secateur.partitioning.pruning.select_partitions import UnprunedComponent, select_partitions
-from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.pruning.tree_text import value_text
+from secateur.partitioning.pruning.tree import PartitionTree, value_text
 from secateur.partitioning.schemes.components import ROW_ID, HashComponent
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from secateur.partitioning.pruning.operand import Constant
-from secateur.partitioning.pruning.tree_text import value_text
+from secateur.partitioning.pruning.tree import value_text
 from secateur.planner.prune.bounds import fields_of
 from secateur.planner.prune.quick import quick_of, raw_parameter
 from secateur.planner.tree import expressions as ex

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from secateur.partitioning.types.named_type import NamedType
+from secateur.partitioning.tables.table import NamedType
 from secateur.planner.text.tokens import Token, TokenKind
 
 _CASTS: Final = frozenset({"CAST", "TRY_CAST"})

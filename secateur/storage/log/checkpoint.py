@@ -11,9 +11,17 @@ import xxhash
 
 from secateur.storage.log.disk import Disk
 from secateur.storage.log.frames import FrameWriter
-from secateur.storage.log.records import CheckpointHead, LoggedBuild, LoggedOutcome, LoggedSnapshot, MakeBody, body_of
+from secateur.storage.log.records import (
+    CheckpointHead,
+    LoggedBuild,
+    LoggedOutcome,
+    LoggedSnapshot,
+    MakeBody,
+    WrittenSnapshot,
+    body_of,
+    write_snapshot,
+)
 from secateur.storage.log.replay import CHECKPOINT, SEGMENT, file_number
-from secateur.storage.log.snapshot_file import WrittenSnapshot, write_snapshot
 from secateur.storage.member_store import MemberStore, table_body
 from secateur.storage.partition import Partition
 from secateur.storage.snapshot import PartitionSnapshot

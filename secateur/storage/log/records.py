@@ -1,14 +1,20 @@
-"""The records of a log: one for each change of a member's data, in the order in which they were made there."""
+"""The records of a log: one for each change of a member's data, in the order in which they were made there.
+
+Also the rows of a partition as a file that other programs can read: Arrow IPC, as pyarrow, DuckDB and Spark know it.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 import msgspec
+import pyarrow as pa
 
 from secateur.protocol.decoders import msgpack_decoder
+from secateur.storage.partition import Partition
 
 _LENGTH: Final = struct.Struct("<I")
 
@@ -218,3 +224,29 @@ class Journal(Protocol):
 
         Cannot fail: whether the record is on disk is found out later.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenSnapshot:
+    """A partition that is on disk as it was at a version.
+
+    A table that is dropped here and comes again is another object, and so are its partitions, which begin with the same
+    versions.
+    """
+
+    partition: Partition
+    version: int
+    record: LoggedSnapshot
+
+
+def write_snapshot(table: pa.Table) -> bytes:
+    """The bytes of a file with these rows."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def read_snapshot(data: bytes) -> pa.Table:
+    """The rows of a file that this member wrote: its checksum was compared, so nothing else is checked."""
+    return pa.ipc.open_file(pa.py_buffer(data)).read_all()

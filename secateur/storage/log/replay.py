@@ -20,7 +20,7 @@ from secateur.storage.load_registry import LoadOutcome
 from secateur.storage.log import records
 from secateur.storage.log.disk import Disk
 from secateur.storage.log.frames import read_frames
-from secateur.storage.log.snapshot_file import WrittenSnapshot, read_snapshot
+from secateur.storage.log.records import WrittenSnapshot, read_snapshot
 from secateur.storage.member_store import MemberStore
 from secateur.wire import decode_rows, decode_table
 

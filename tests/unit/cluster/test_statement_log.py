@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import asdict, replace
 
 from secateur.cluster.member import StatementLog, TimeSplit
-from secateur.engine.sql import in_thread
+from secateur.engine import in_thread
 from secateur.errors import DataError, MemberLostError
 from secateur.protocol import (
     ChangedRows,

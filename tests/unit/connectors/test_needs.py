@@ -7,7 +7,7 @@ import pytest
 
 from secateur.connectors import collect, generator_source, table_source
 from secateur.dag import DAG, Param, Processor, between, force_total_parallelism_one, lazy_total_parallelism_one
-from secateur.dag.source_query import SourceQuery
+from secateur.dag.supplier import SourceQuery
 from secateur.errors import DagError, ParameterError, UnknownTableError
 from secateur.partitioning.schemes import HashComponent, build_scheme
 from secateur.partitioning.tables import Column, TableDef

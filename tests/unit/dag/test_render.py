@@ -7,7 +7,7 @@ import json
 import pytest
 
 from secateur.dag import DAG, Edge, FrozenDAG, Processor, between, from_
-from secateur.dag.render import edge_words, to_dict
+from secateur.dag.dag import edge_words, to_dict
 from secateur.drawing import Diagram, DiagramEdge, DiagramNode, dot, mermaid
 
 

@@ -6,7 +6,7 @@ from concurrent.futures import Future, wait
 
 import pytest
 
-from secateur.engine.runtime import ElasticThreads
+from secateur.engine import ElasticThreads
 
 WAIT_S = 30
 

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from secateur.engine import in_thread
 from secateur.engine.kernels.duckdb import Cancellation
-from secateur.engine.sql import in_thread
 from secateur.errors import DataError, JobCancelledError
 from secateur.testing.local_cluster import until
 

@@ -13,9 +13,9 @@ import pytest
 
 import secateur
 from secateur.dag import EdgeConfig, Processor
-from secateur.engine import Scheduler
+from secateur.engine import ProcessorThread, Scheduler
 from secateur.engine.exchange import DirectOutbox, EdgeWriter, Inbox, LaneGroup, WaitingOutbox
-from secateur.engine.runtime import ProcessorThread, Tasklet, TaskletInput, TaskletState
+from secateur.engine.runtime import Tasklet, TaskletInput, TaskletState
 from secateur.errors import Error
 
 S = TaskletState

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from secateur.engine import NICENESS, call_with_low_priority, lower_priority
+from secateur.engine import NICENESS, ElasticThreads, call_with_low_priority, lower_priority
 from secateur.engine.kernels.duckdb import DuckDBKernel
-from secateur.engine.runtime import ElasticThreads
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a niceness of threads")
 

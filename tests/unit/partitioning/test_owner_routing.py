@@ -7,8 +7,8 @@ import pytest
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.split import split
 from secateur.partitioning.topology import MemberAddress, OwnerRouting, Topology, assign
+from secateur.partitioning.topology.owner_routing import split
 from secateur.partitioning.types import parse_type
 
 

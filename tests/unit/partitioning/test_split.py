@@ -8,7 +8,7 @@ from secateur.errors import NoRangeError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme, RangeComponent, RangePartition
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.split import split
+from secateur.partitioning.topology.owner_routing import split
 from secateur.partitioning.types import parse_type
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from secateur.errors import DataError, TopologyChangedError
 from secateur.partitioning.tables import TableDef
-from secateur.partitioning.tables.split import split
+from secateur.partitioning.topology.owner_routing import split
 from secateur.storage import MemberStore
 
 NAMES = ("note", "line")

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from secateur.errors import LimitExceededError
+from secateur.storage import block as module
 from secateur.storage import concatenate, single_array
-from secateur.storage import gather as module
-from secateur.storage.gather import gather
+from secateur.storage.block import gather
 
 
 def table(*texts: str) -> pa.Table:

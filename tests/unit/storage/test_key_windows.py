@@ -10,7 +10,7 @@ import pytest
 from secateur.engine_limits import EngineLimits
 from secateur.partitioning.pruning import KeyBoundary, KeyRange, KeyRanges, unite_ranges
 from secateur.partitioning.tables import TableDef
-from secateur.partitioning.tables.split import split
+from secateur.partitioning.topology.owner_routing import split
 from secateur.storage import KeyWindows, MemberStore, TableLayout
 
 

@@ -19,7 +19,7 @@ from secateur.errors import (
 )
 from secateur.partitioning.pruning import KeyPrefix
 from secateur.partitioning.tables import TableDef
-from secateur.partitioning.tables.split import split
+from secateur.partitioning.topology.owner_routing import split
 from secateur.storage import ChangeOperation, DataVersion, MemberStore, TableStats
 
 

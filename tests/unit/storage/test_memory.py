@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from secateur.partitioning.tables import TableDef
-from secateur.partitioning.tables.split import split
+from secateur.partitioning.topology.owner_routing import split
 from secateur.storage import MemberStore
-from secateur.storage.gather import gather
+from secateur.storage.block import gather
 
 pytestmark = pytest.mark.slow  # what the allocator does changes with it, and not with most of our changes
 

@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 from secateur.cluster.member.statements.local_execution import LocalExecution
-from secateur.engine.sql.kernel_call import is_long_over
+from secateur.engine.threads import is_long_over
 from secateur.errors import LimitExceededError
 from secateur.wire import PeerInfo
 

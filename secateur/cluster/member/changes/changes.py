@@ -40,13 +40,13 @@ from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
-from secateur.engine.sql.kernel_call import in_thread
 from secateur.engine.sql.row_changes import RowChanges
 from secateur.engine.sql.row_upsert import RowUpsert
 from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.threads import in_thread
 from secateur.errors import ProtocolError
 from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.split import split
+from secateur.partitioning.topology.owner_routing import split
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, DuplicateMatchPolicy, FoundParts, StageChange
 from secateur.protocol.metrics import StageWork
 from secateur.storage.change import ChangeOperation

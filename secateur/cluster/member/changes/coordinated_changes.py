@@ -24,9 +24,9 @@ from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.fragment import run
-from secateur.engine.sql.kernel_call import in_thread
 from secateur.engine.sql.row_changes import RowAction, RowChanges
 from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.threads import in_thread
 from secateur.errors import LimitExceededError, NoRangeError, ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch

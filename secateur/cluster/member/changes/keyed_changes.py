@@ -25,7 +25,7 @@ from secateur.errors import DataError, NoRangeError, NullKeyError
 from secateur.partitioning.types.python_column import canonical_as_it_stands
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition
 from secateur.storage.change import ChangeOperation
-from secateur.storage.few_rows import FewRows
+from secateur.storage.delta import FewRows
 from secateur.storage.layout import TableLayout
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply

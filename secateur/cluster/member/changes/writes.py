@@ -23,9 +23,9 @@ from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.errors import Error, ProtocolError
 from secateur.protocol.changes import ChangedRows, RowCount, WriteRows
 from secateur.protocol.many import ChangedMany, WriteMany
+from secateur.storage.block import gather
 from secateur.storage.change import ChangeOperation, change_operation
-from secateur.storage.few_rows import FewRows
-from secateur.storage.gather import gather
+from secateur.storage.delta import FewRows
 from secateur.storage.member_store import MemberStore
 from secateur.wire import (
     SHORT_ROWS_MAX,

@@ -15,17 +15,16 @@ import pyarrow as pa
 from secateur.cluster.member.changes.change_registry import RecordedChange
 from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.cluster.peers import ControllerRequests, Peers
-from secateur.dag.dag import FrozenDAG
+from secateur.dag.dag import FrozenDAG, edge_words
 from secateur.dag.edge import Edge
 from secateur.dag.placement import OnPartitions
-from secateur.dag.render import edge_words
 from secateur.engine.execution_plan.member_plan import EdgePlan
 from secateur.engine.execution_plan.plan_builder import ExecutionPlan
 from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.errors import JobCancelledError
-from secateur.partitioning.tables.split import split
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.owner_routing import split
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.catalog import MakeRanges
 from secateur.protocol.changes import WriteRows

@@ -30,7 +30,7 @@ from secateur.partitioning.pruning.nodes import boxes_of
 from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.membership import GetHotKeys, HotKey, HotKeys, HotTable
-from secateur.storage.few_rows import FewRows
+from secateur.storage.delta import FewRows
 from secateur.wire import Reply, Request
 
 _COUNTERS_MAX: Final = 64

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from secateur.cluster.member.monitoring.slow_statements import TimeSplit
 from secateur.cluster.member.monitoring.statement_sums import EndedStatement, StatementSums, summarize_plans
-from secateur.engine.sql.kernel_call import KERNEL_TIMES
+from secateur.engine.threads import KERNEL_TIMES
 from secateur.errors import JobCancelledError, ProgrammingError
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkedOut, WorkOutChange
 from secateur.protocol.query import (

@@ -25,9 +25,8 @@ from secateur.errors import DiskError
 from secateur.storage.log.checkpoint import Checkpoint
 from secateur.storage.log.disk import Disk
 from secateur.storage.log.frames import FrameWriter
-from secateur.storage.log.records import MakeBody
+from secateur.storage.log.records import MakeBody, WrittenSnapshot
 from secateur.storage.log.replay import SEGMENT
-from secateur.storage.log.snapshot_file import WrittenSnapshot
 
 _log = logging.getLogger(__name__)
 

@@ -22,9 +22,8 @@ from secateur.errors import DiskError
 from secateur.protocol.recovery import ClusterRecord
 from secateur.storage.log.checkpoint import Checkpoint
 from secateur.storage.log.disk import Disk
-from secateur.storage.log.records import CheckpointHead
+from secateur.storage.log.records import CheckpointHead, WrittenSnapshot
 from secateur.storage.log.replay import recover
-from secateur.storage.log.snapshot_file import WrittenSnapshot
 from secateur.storage.member_store import MemberStore
 
 _log = logging.getLogger(__name__)

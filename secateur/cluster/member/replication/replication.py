@@ -32,7 +32,7 @@ from secateur.errors import Error, LoadFailedError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Ownership, Topology
 from secateur.storage.change import ChangeOperation
-from secateur.storage.few_rows import FewRows
+from secateur.storage.delta import FewRows
 from secateur.storage.hosted_tables import HostedTable
 from secateur.storage.log.records import MakeBody
 from secateur.storage.log.replay import RecoveredCopy

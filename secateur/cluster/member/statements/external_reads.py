@@ -17,7 +17,7 @@ import pyarrow as pa
 from secateur.cluster.member.statements.local_execution import check_bound
 from secateur.cluster.statement_profile import work_of
 from secateur.connectors.external import connector as interface
-from secateur.connectors.external.connector_call import (
+from secateur.connectors.external.connector import (
     columns_of,
     needed_partitions,
     partitions_of,
@@ -27,16 +27,15 @@ from secateur.connectors.external.external_source import ExternalPartitions, Ext
 from secateur.dag.dag import DAG
 from secateur.dag.edge import between
 from secateur.engine.kernels.fragment import Fragment
-from secateur.engine.processors.result_sink import ResultSink
-from secateur.engine.processors.row_limit import RowLimit
-from secateur.engine.runtime.result import ResultCollector
+from secateur.engine.processors.order_and_limit import RowLimit
+from secateur.engine.runtime.result import ResultCollector, ResultSink
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.select_plan import FetchedRows, ScanPlan, SelectPlan
 from secateur.errors import DeadlineError
 from secateur.partitioning.pruning.row_predicate import RowPredicate
-from secateur.partitioning.tables.external_table import ExternalTable
+from secateur.partitioning.tables.table import ExternalTable
 from secateur.partitioning.topology.topology import Topology
-from secateur.partitioning.types.empty_rows import empty_table
+from secateur.partitioning.types.arrow_layout import empty_table
 from secateur.protocol.catalog import (
     ConnectorDescription,
     DescribeConnector,

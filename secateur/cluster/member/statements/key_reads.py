@@ -14,7 +14,7 @@ from secateur.errors import NoRangeError, ProtocolError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.protocol.query import FOUND_ROWS_MAX, FoundRows, GetRows
-from secateur.storage.few_found import FindFew
+from secateur.storage.key_windows import FindFew
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, ShortTable, encode_table, short_check, travels_short
 

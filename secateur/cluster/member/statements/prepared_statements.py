@@ -29,8 +29,8 @@ from secateur.cluster.member.statements.local_execution import (
     check_count,
     check_versions,
 )
-from secateur.engine.sql.kernel_call import in_thread
 from secateur.engine.sql.select_plan import FetchedRows, SelectPlan
+from secateur.engine.threads import in_thread
 from secateur.errors import KeysChangedError, TopologyChangedError
 from secateur.expression_values import complete, complete_without_evaluation
 from secateur.partitioning.topology.topology import Topology

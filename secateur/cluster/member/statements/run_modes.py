@@ -33,10 +33,10 @@ from secateur.engine.kernels.fragment import open_answer, run
 from secateur.engine.runtime.result import JobResult, ResultCollector, ResultQueue
 from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.runtime.runtime import JobRuntime
-from secateur.engine.sql.kernel_call import KERNEL_TIMES, in_thread
 from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, LocalRowStream, RowStream
 from secateur.engine.sql.select_job import select_dag
 from secateur.engine.sql.select_plan import PinnedScan, SelectPlan
+from secateur.engine.threads import KERNEL_TIMES, in_thread
 from secateur.errors import DataChangedError, DataError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.query import Execute, Executed, GetPlan

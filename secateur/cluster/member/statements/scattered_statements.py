@@ -23,11 +23,11 @@ from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment, answer, open_answer, run
 from secateur.engine.sql.fragment_call import INLINE_ROWS_MAX
-from secateur.engine.sql.kernel_call import in_thread, is_long_over
-from secateur.engine.sql.member_scan import MemberScan
+from secateur.engine.sql.fragment_stage import MemberScan
 from secateur.engine.sql.scatter import combined_rows, is_scattered, partitions_by_member
 from secateur.engine.sql.select_job import vertex_names
 from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.threads import in_thread, is_long_over
 from secateur.errors import DeadlineError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.metrics import StageWork

@@ -26,8 +26,8 @@ from secateur.cluster.member.statements.open_results import OpenResults
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment, run
-from secateur.engine.sql.kernel_call import in_thread, is_long_over
 from secateur.engine.sql.select_plan import ScanPlan
+from secateur.engine.threads import in_thread, is_long_over
 from secateur.errors import ProtocolError
 from secateur.protocol.message import Acknowledged
 from secateur.protocol.snapshots import (

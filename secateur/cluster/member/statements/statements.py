@@ -26,12 +26,11 @@ from secateur.cluster.member.statements.scattered_statements import (
     scattered_work,
 )
 from secateur.cluster.statement_profile import CountedResult, fetched_work, job_work, local_work
-from secateur.engine.kernels.chunked_result import CompleteResult
-from secateur.engine.kernels.fragment import answer_by_arrow
+from secateur.engine.kernels.fragment import CompleteResult, answer_by_arrow
 from secateur.engine.runtime.result import ResultCollector
-from secateur.engine.sql.kernel_call import in_thread
 from secateur.engine.sql.row_stream import LocalRowStream
 from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.threads import in_thread
 from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.column_type import parse_type
 from secateur.protocol.message import Role

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final
 
 from secateur.cluster.member.tables.table_directory import TableDirectory
-from secateur.engine.sql.kernel_call import in_thread
+from secateur.engine.threads import in_thread
 from secateur.storage.fold_queue import FoldQueue
 from secateur.storage.partition import Partition
 from secateur.storage.snapshot import PartitionSnapshot

@@ -5,29 +5,25 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "doubles": ["held_by_double", "to_double"],
-    "exact_values": ["InexactError", "compute_type", "exact_scalar"],
-    "expression": [
-        "CallExpression",
-        "ColumnExpression",
-        "ConstantExpression",
-        "Expression",
-        "ParameterExpression",
-        "ParameterListExpression",
-        "ScalarFunction",
-        "walk",
-    ],
+    "exact_values": ["InexactError", "compute_type", "exact_scalar", "held_by_double", "to_double"],
     "fragment": [
         "AggregateFunction",
         "ArrowAggregate",
         "ArrowFragment",
         "ArrowSource",
+        "CallExpression",
+        "ColumnExpression",
+        "ConstantExpression",
+        "Expression",
         "OrderTerm",
+        "ParameterExpression",
+        "ParameterListExpression",
+        "ScalarFunction",
         "SourceJoin",
         "slot_name",
         "source_column",
+        "walk",
     ],
-    "row_comparisons": ["rows_told_apart"],
     "row_values": ["DeclinedError", "compile_over_row", "compile_row_filter", "compile_row_tuples"],
     "small_groups": ["SMALL_ROWS_MAX", "compile_small_aggregation"],
 }

@@ -21,11 +21,9 @@ import pyarrow as pa
 import pyarrow.acero as acero
 import pyarrow.compute as pc
 
-from secateur.engine.kernels.arrow.doubles import held_by_double, to_double
 from secateur.engine.kernels.arrow.evaluate import EvaluationContext, Evaluator, compile_expression
-from secateur.engine.kernels.arrow.exact_values import InexactError, compute_type
-from secateur.engine.kernels.arrow.expression import Expression
-from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, slot_name
+from secateur.engine.kernels.arrow.exact_values import InexactError, compute_type, held_by_double, to_double
+from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, Expression, slot_name
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, unscaled
 

@@ -14,13 +14,18 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secateur.engine.kernels.arrow.evaluate import EvaluationContext, Evaluator, compile_expression
+from secateur.engine.kernels.arrow.evaluate import (
+    JOINED_ROWS_MAX,
+    EvaluationContext,
+    Evaluator,
+    Rows,
+    compile_expression,
+    loaded,
+)
 from secateur.engine.kernels.arrow.exact_values import InexactError
-from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression, columns_in
-from secateur.engine.kernels.arrow.fragment import ArrowSource, SourceJoin
-from secateur.engine.kernels.arrow.input_columns import JOINED_ROWS_MAX, Rows, loaded
+from secateur.engine.kernels.arrow.fragment import ArrowSource, ColumnExpression, Expression, SourceJoin, columns_in
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.storage.key_view import CellView, IntegerFormat, bytes_view, integer_view
+from secateur.storage.key_column import CellView, IntegerFormat, bytes_view, integer_view
 
 Join = Callable[[Mapping[str, pa.Table], Sequence[Any]], Rows]
 """A function from relations by name, and parameters, to the columns of the joined rows and their number."""

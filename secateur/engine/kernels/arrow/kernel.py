@@ -16,17 +16,18 @@ import pyarrow.compute as pc
 from msgspec.structs import force_setattr
 
 from secateur.engine.kernels.arrow.aggregate import compile_aggregation
-from secateur.engine.kernels.arrow.evaluate import EvaluationContext, Evaluator, compile_expression
+from secateur.engine.kernels.arrow.evaluate import EvaluationContext, Evaluator, Rows, compile_expression, kept, loaded
 from secateur.engine.kernels.arrow.exact_values import InexactError, compute_type
-from secateur.engine.kernels.arrow.expression import (
+from secateur.engine.kernels.arrow.fragment import (
+    ArrowFragment,
     ColumnExpression,
     ConstantExpression,
     Expression,
+    OrderTerm,
     ParameterExpression,
     columns_in,
+    slot_name,
 )
-from secateur.engine.kernels.arrow.fragment import ArrowFragment, OrderTerm, slot_name
-from secateur.engine.kernels.arrow.input_columns import Rows, kept, loaded
 from secateur.engine.kernels.arrow.join import compile_join
 from secateur.engine.kernels.arrow.plain_rows import compile_window, plain_columns
 from secateur.engine.kernels.arrow.small_groups import SMALL_ROWS_MAX, compile_small_aggregation, values_of_arrays

@@ -13,8 +13,7 @@ from msgspec.structs import force_setattr, replace
 
 from secateur.engine.kernels.arrow.evaluate import EvaluationContext, compile_expression
 from secateur.engine.kernels.arrow.exact_values import InexactError
-from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression, columns_in
-from secateur.engine.kernels.arrow.fragment import ArrowFragment
+from secateur.engine.kernels.arrow.fragment import ArrowFragment, ColumnExpression, Expression, columns_in
 from secateur.engine.kernels.arrow.row_values import DeclinedError, compile_row_filter
 from secateur.engine.kernels.arrow.small_groups import (
     SMALL_ROWS_MAX,

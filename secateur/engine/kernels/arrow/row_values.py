@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from secateur.engine.kernels.arrow.exact_values import belongs
-from secateur.engine.kernels.arrow.expression import (
+from secateur.engine.kernels.arrow.fragment import (
     CallExpression,
     ColumnExpression,
     ConstantExpression,

@@ -16,11 +16,12 @@ from operator import add
 from typing import Any, Final, NamedTuple, assert_never
 
 from secateur.engine.kernels.arrow.exact_values import InexactError
-from secateur.engine.kernels.arrow.expression import ColumnExpression, Expression
 from secateur.engine.kernels.arrow.fragment import (
     AggregateFunction,
     ArrowAggregate,
     ArrowFragment,
+    ColumnExpression,
+    Expression,
     OrderTerm,
     slot_name,
 )

@@ -11,6 +11,7 @@ _FILES = {
     "kernel": ["DuckDBKernel", "default_kernel"],
     "result_types": ["arrow_type", "delivered_type", "is_restored", "relation_casts"],
     "results": ["conform", "exported"],
+    "slot": ["rows_told_apart"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

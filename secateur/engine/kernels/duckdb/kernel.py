@@ -23,7 +23,6 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from secateur.engine.kernels.arrow.row_comparisons import is_about_rows, rows_told_apart
 from secateur.engine.kernels.duckdb.binder import Binder
 from secateur.engine.kernels.duckdb.cancellation import Cancellation, running_under
 from secateur.engine.kernels.duckdb.errors import translated, unreadable
@@ -36,8 +35,8 @@ from secateur.engine.kernels.duckdb.results import (
     exported,
     reader_of,
 )
-from secateur.engine.kernels.duckdb.slot import Slot
-from secateur.engine.thread_priority import call_with_low_priority
+from secateur.engine.kernels.duckdb.slot import Slot, is_about_rows, rows_told_apart
+from secateur.engine.threads import call_with_low_priority
 from secateur.engine_limits import EngineLimits
 from secateur.errors import InterfaceError, ParameterError
 from secateur.memory_database import open_database

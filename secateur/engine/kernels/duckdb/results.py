@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError, InternalError, LimitExceededError
+from secateur.partitioning.types.arrow_layout import with_parts
 from secateur.partitioning.types.held_values import check_held
-from secateur.partitioning.types.nested_parts import with_parts
 
 if TYPE_CHECKING:
     from secateur.engine.kernels.duckdb.cancellation import Cancellation

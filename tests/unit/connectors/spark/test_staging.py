@@ -13,8 +13,8 @@ from secateur.errors import AuthenticationError, DataError, NullKeyError
 from secateur.partitioning.schemes import IntervalPartitioning, IntervalUnit, build_scheme, with_cells
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.split import split
 from secateur.partitioning.topology import Topology, assign
+from secateur.partitioning.topology.owner_routing import split
 
 Define = Callable[..., TableDef]
 Start = Callable[..., Any]

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from secateur.engine.kernels import Fragment, JobKernel, run
+from secateur.engine.kernels import Fragment, run
+from secateur.engine.runtime import JobKernel
 from secateur.errors import DataError, LimitExceededError
 
 NUMBERS = pa.array(np.arange(600_000) * 7919 % 600_000)

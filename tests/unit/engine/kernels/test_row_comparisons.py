@@ -8,8 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels.arrow import rows_told_apart
-from secateur.engine.kernels.duckdb import DuckDBKernel
+from secateur.engine.kernels.duckdb import DuckDBKernel, rows_told_apart
 from secateur.errors import DataError
 
 T = pa.table({"a": [1, 1, 1, 2, None], "b": [1, 2, None, 1, 5]})

@@ -12,13 +12,12 @@ import pytest
 from secateur.connectors import table_source
 from secateur.dag import Param
 from secateur.engine.kernels import Fragment, run
-from secateur.engine.processors import ResultSink
-from secateur.engine.runtime import MemberServices, ResultCollector
+from secateur.engine.runtime import MemberServices, ResultCollector, ResultSink
 from secateur.engine.sql import FragmentStageSupplier, InputAlias, MemberScan
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.split import split
 from secateur.partitioning.topology import MemberAddress, Topology, assign
+from secateur.partitioning.topology.owner_routing import split
 from secateur.storage import MemberStore
 from secateur.testing import verify_processor
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.partitioning.types import NamedType, parse_type
+from secateur.partitioning.tables import NamedType
+from secateur.partitioning.types import parse_type
 from secateur.planner.text import named_types_in, tokenize
 
 TYPES = {name: NamedType(name, parse_type("ENUM('a', 'b')")) for name in ("mood", "a mood")}

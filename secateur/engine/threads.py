@@ -1,0 +1,313 @@
+"""The threads of the engine: for calls that should be short, for processors that block, and for kernel calls.
+
+Threads of kernels that work on many rows stand behind the event loop and short statements.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from queue import SimpleQueue
+from time import monotonic, perf_counter
+from typing import Any, Final, ParamSpec, TypeVar
+
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.tracing import in_this_trace
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LONG_AFTER_S: Final = 0.2
+"""A call that has run for so long is a long one."""
+
+
+def _nothing() -> None:
+    pass
+
+
+class ElasticThreads(Executor):
+    """Runs calls in the order of their arrival.
+
+    A call that has run for a while no longer counts as one of those that the executor runs at the same time, so the
+    next waiting call gets a thread of its own. Short calls thus wait for short calls only, although it is not known in
+    advance which ones they are. These are two levels of a multilevel feedback queue; the lower one is the operating
+    system's scheduler.
+
+    It uses a few threads, and more while some of these have been busy with one call for long.
+
+    Args:
+        name: Prefix of the threads' names.
+        threads: Calls that run at the same time, long ones not counted.
+        threads_max: Calls that run at the same time in all.
+        long_after_s: Seconds after which a call is a long one.
+        initializer: Called at the beginning of each thread; must not raise.
+
+    Source: F. Corbato, M. Daggett, R. Daley, "An experimental time-sharing system", 1962.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        threads: int,
+        threads_max: int,
+        *,
+        long_after_s: float = LONG_AFTER_S,
+        initializer: Callable[[], None] = _nothing,
+    ) -> None:
+        self._name = name
+        self._initializer = initializer
+        self._threads = threads
+        self._threads_max = max(threads, threads_max)
+        self._long_after_s = long_after_s
+        self._changed = threading.Condition()
+        self._calls: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._workers: set[threading.Thread] = set()
+        self._idle = 0
+        self._started_s: dict[threading.Thread, float] = {}
+        self._is_watched = False
+        self._is_closed = False
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run a call as soon as there is a thread for it.
+
+        Raises:
+            RuntimeError: The executor is shut down.
+        """
+        future: Future[T] = Future()
+        with self._changed:
+            if self._is_closed:
+                raise RuntimeError("the threads are shut down")
+            self._calls.append((future, lambda: fn(*args, **kwargs)))
+            self._provide()
+            self._changed.notify(1 if not self._is_watched else len(self._workers) + 1)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; those that were taken still run, unless they are cancelled."""
+        with self._changed:
+            self._is_closed = True
+            if cancel_futures:
+                for future, _ in self._calls:
+                    future.cancel()
+                self._calls.clear()
+            workers = list(self._workers)
+            self._changed.notify_all()
+        if wait:
+            for worker in workers:
+                worker.join()
+
+    def _provide(self) -> None:
+        """Begin the threads that the waiting calls may have; only with the lock."""
+        while len(self._calls) > self._idle and len(self._workers) < self._threads_max:
+            long_since_s = monotonic() - self._long_after_s
+            if self._idle + sum(started_s > long_since_s for started_s in self._started_s.values()) >= self._threads:
+                break
+            worker = threading.Thread(target=self._work, name=f"{self._name}-{len(self._workers)}", daemon=True)
+            self._workers.add(worker)
+            self._idle += 1
+            worker.start()
+        if len(self._calls) > self._idle and len(self._workers) < self._threads_max and not self._is_watched:
+            self._is_watched = True
+            threading.Thread(target=self._watch, name=f"{self._name}-watch", daemon=True).start()
+
+    def _watch(self) -> None:
+        """While calls wait for a thread: look when the next running call becomes a long one."""
+        with self._changed:
+            while len(self._calls) > self._idle and len(self._workers) < self._threads_max and not self._is_closed:
+                long_since_s = monotonic() - self._long_after_s
+                ages_s = [
+                    started_s - long_since_s for started_s in self._started_s.values() if started_s > long_since_s
+                ]
+                self._changed.wait(max(min(ages_s, default=self._long_after_s), 0.001))
+                self._provide()
+            self._is_watched = False
+
+    def _work(self) -> None:
+        me = threading.current_thread()
+        self._initializer()
+        while True:
+            with self._changed:
+                while not self._calls:
+                    if self._is_closed or len(self._workers) > self._threads:
+                        self._idle -= 1
+                        self._workers.discard(me)
+                        return
+                    self._changed.wait()
+                future, call = self._calls.popleft()
+                self._idle -= 1
+                self._started_s[me] = monotonic()
+            if future.set_running_or_notify_cancel():
+                try:
+                    value = call()
+                except BaseException as error:
+                    future.set_exception(error)
+                    del error
+                else:
+                    future.set_result(value)
+                    del value
+            del future, call  # a waiting thread must not keep the last rows alive
+            with self._changed:
+                del self._started_s[me]
+                self._idle += 1
+
+
+class CallOutcome:
+    """The outcome of a call: a value, or the exception it raised."""
+
+    __slots__ = ("_error", "_value")
+
+    def __init__(self, value: Any, error: BaseException | None) -> None:
+        self._value = value
+        self._error = error
+
+    @classmethod
+    def of(cls, call: Callable[..., Any], *args: Any) -> CallOutcome:
+        """Make the call here and now."""
+        try:
+            return cls(call(*args), None)
+        except BaseException as error:  # carried to the event loop, which raises it again
+            return cls(None, error)
+
+    def get(self) -> Any:
+        """The value, or the exception raised."""
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+class ProcessorThread:
+    """A daemon thread: a processor that never returns must not keep the process from ending."""
+
+    def __init__(self, name: str) -> None:
+        self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], Callable[[CallOutcome], None]] | None] = (
+            SimpleQueue()
+        )
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, on_outcome: Callable[[CallOutcome], None], call: Callable[..., Any], *args: Any) -> None:
+        """Queue a call; ``on_outcome`` gets its outcome, in the thread."""
+        self._calls.put((call, args, on_outcome))
+
+    def stop(self) -> None:
+        """End the thread after the calls that are queued. Does not wait."""
+        self._calls.put(None)
+
+    def _run(self) -> None:
+        while (item := self._calls.get()) is not None:
+            call, args, on_outcome = item
+            on_outcome(CallOutcome.of(call, *args))
+            del item, call, args, on_outcome  # a waiting thread must not keep the last batch alive
+
+
+NICENESS: Final = 10
+"""The niceness of these threads above that of the process: a tenth of the share of a thread that is not nice.
+
+SCHED_IDLE was worse: a thread that never gets a core keeps DuckDB's locks, and the heavy statements took twice as
+long.
+"""
+_NICEST: Final = 19
+
+_log = logging.getLogger(__name__)
+
+
+def lower_priority() -> None:
+    """Let the other threads of this machine go before the one that calls. Calling twice does nothing more.
+
+    On a busy machine, a lookup otherwise waits for its turn behind the statement that scans a table: the operating
+    system gives every thread the same share, and a heavy statement has many. Threads that run users' Python are not
+    lowered: they hold the interpreter's lock while they wait for a core, and the event loop would wait with them.
+
+    Only on Linux, where threads have a niceness of their own; elsewhere, and where the system refuses, nothing changes.
+    Threads that the calling one starts later inherit it. Cost: two system calls.
+    """
+    if sys.platform != "linux":
+        return
+    try:
+        wanted = min(os.getpriority(os.PRIO_PROCESS, os.getpid()) + NICENESS, _NICEST)
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), wanted)
+    except OSError as error:
+        _warn_once(str(error))
+
+
+def call_with_low_priority(call: Callable[[], T]) -> T:
+    """Return what a call returns that runs in a thread of low priority, as do the threads that it starts.
+
+    The calling thread keeps its priority: without a privilege it could not get it back.
+    """
+    if sys.platform != "linux":
+        return call()
+    with ThreadPoolExecutor(1, thread_name_prefix="secateur-low-priority", initializer=lower_priority) as thread:
+        return thread.submit(call).result()
+
+
+@functools.cache
+def _warn_once(reason: str) -> None:
+    _log.warning(
+        "the priority of kernel threads stays as it is, so heavy statements can delay lookups on a busy machine: %s",
+        reason,
+    )
+
+
+KERNEL_TIMES: Final[ContextVar[list[float] | None]] = ContextVar("secateur_kernel_times", default=None)
+"""The list to which the seconds of a statement's kernel calls are added; None unless slow statements are logged."""
+
+_INTERRUPT_DELAY_S: Final = 0.05
+_SHORT_ROWS_MAX: Final = 100_000
+"""Rows that a kernel reads within some milliseconds, unless it multiplies them."""
+
+
+def is_long_over(rows: int) -> bool:
+    """Whether a kernel call over so many rows is expected to take long; it then waits for other long ones."""
+    return rows > _SHORT_ROWS_MAX
+
+
+async def in_thread(
+    executor: Executor, call: Callable[[Cancellation], T], cancellation: Cancellation | None = None
+) -> T:
+    """Run a call in a thread and wait for it. If the waiting is cancelled, so is the call.
+
+    Args:
+        executor: The threads.
+        call: Gets the handle by which kernels are stopped.
+        cancellation: The handle, where it serves several calls; None for one of its own.
+
+    Raises:
+        Error: The call fails.
+    """
+    cancellation = cancellation or Cancellation()
+    times = KERNEL_TIMES.get()
+    running = executor.submit(in_this_trace(call if times is None else _timed(call, times)), cancellation)
+    try:
+        return await asyncio.wrap_future(running)
+    except asyncio.CancelledError:
+        _interrupt(running, cancellation, asyncio.get_running_loop(), _INTERRUPT_DELAY_S)
+        raise
+
+
+def _timed(call: Callable[[Cancellation], T], times: list[float]) -> Callable[[Cancellation], T]:
+    def timed(cancellation: Cancellation) -> T:
+        begun = perf_counter()
+        try:
+            return call(cancellation)
+        finally:
+            times.append(perf_counter() - begun)
+
+    return timed
+
+
+def _interrupt(
+    running: Future[Any], cancellation: Cancellation, loop: asyncio.AbstractEventLoop, delay_s: float
+) -> None:
+    """Again and again, since DuckDB forgets an interrupt that comes at a bad moment."""
+    cancellation.cancel()
+    if not running.done():
+        loop.call_later(delay_s, _interrupt, running, cancellation, loop, 2 * delay_s)
