@@ -37,7 +37,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// By the name of Arrow's type, or what `native_rows.py` calls it.
+    /// By the name of Arrow's type, or what `stored_columns.py` calls it.
     fn named(name: &str, scale: u32) -> Option<Kind> {
         Some(match name {
             "int8" => Kind::Signed(1),

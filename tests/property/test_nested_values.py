@@ -23,7 +23,7 @@ from secateur.partitioning.types import SqlType, TypeKind
 
 ROWS = 30
 COLUMNS = 4
-SEED = int(os.environ.get("SEED", "20261123"))
+SEED = int(os.environ.get("SECATEUR_SEED", "20261123"))
 TURNS = int(float(os.environ.get("SECATEUR_PROPERTY_FACTOR", "1")))
 
 

@@ -390,7 +390,7 @@ def test_spark_and_secateur_agree_on_the_partition_of_every_row(
     spark: SparkSession, cluster: Cluster, conn: secateur.Connection, table_name: str, half: int
 ) -> None:
     """Spark computes the partitions by which rows are sent; members refuse rows of other partitions."""
-    rng = random.Random(int(os.environ.get("SEED", "20261123")))
+    rng = random.Random(int(os.environ.get("SECATEUR_SEED", "20261123")))
     kinds = rng.sample(list(TYPES), len(TYPES))
     ranged = rng.choice([kind for kind in kinds if "INT" in kind])
     columns = [(f"c{index} d", kind) for index, kind in enumerate([*kinds[half::2], ranged])]
