@@ -68,7 +68,8 @@ WAITING = (
 )
 """Files that wait for most of their time, until a member counts as lost, the longest first."""
 CASES_MIN = 8
-"""Where a test has so many cases, the half of them finds nearly what all find; two samples are different halves."""
+MANY_CASES = 24
+"""Where a test has so many cases, a half or a third of them finds nearly what all find; two samples are different."""
 SPARK_PYTHON = str(Path(__file__).parent / "spark_python")
 _numbers = itertools.count(1)
 
@@ -97,7 +98,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--sample",
         type=int,
         metavar="SEED",
-        help=f"of each test with {CASES_MIN} cases or more, run a half; which one, SEED decides (default: all cases)",
+        help=f"of each test with {CASES_MIN} cases or more, run a half, with {MANY_CASES} or more a third; SEED decides"
+        " which ones (default: all cases)",
     )
 
 
@@ -111,18 +113,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     seed = config.getoption("sample")
     if seed is not None:
         quick = [item.nodeid for item in items if item.get_closest_marker("slow") is None]
-        left_out = other_half(quick, seed)
+        left_out = not_sampled(quick, seed)
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
         items[:] = [item for item in items if item.nodeid not in left_out]
 
 
-def other_half(cases: Iterable[str], seed: int) -> set[str]:
-    """The cases that a sample leaves out: of each test with many, about one of two."""
+def not_sampled(cases: Iterable[str], seed: int) -> set[str]:
+    """The cases that a sample leaves out: of each test with many, about one of two, or two of three."""
     tests: dict[str, list[str]] = {}
     for case in cases:
         tests.setdefault(case.partition("[")[0], []).append(case)
-    many = (case for test in tests.values() if len(test) >= CASES_MIN for case in test)
-    return {case for case in many if is_left_out(f"{seed} {case}", 2)}
+    many = [test for test in tests.values() if len(test) >= CASES_MIN]
+    return {
+        case for test in many for case in test if is_left_out(f"{seed} {case}", 3 if len(test) >= MANY_CASES else 2)
+    }
 
 
 def is_left_out(name: str, one_in: int) -> bool:

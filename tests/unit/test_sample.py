@@ -1,4 +1,4 @@
-"""The sample of cases that `make test` runs: half of those of a test with many, and another half for another seed."""
+"""The sample of cases that `make test` runs: some of those of a test with many, and others for another seed."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 MANY = [f"tests/unit/test_a.py::test_many[{number}]" for number in range(200)]
+SOME = [f"tests/unit/test_{number // 10}.py::test_some[{number}]" for number in range(200)]
 FEW = [f"tests/unit/test_a.py::test_few[{number}]" for number in range(7)]
 
 
 @pytest.fixture
-def other_half(pytestconfig: pytest.Config) -> Callable[[list[str], int], set[str]]:
+def not_sampled(pytestconfig: pytest.Config) -> Callable[[list[str], int], set[str]]:
     """The function of the root conftest, which is loaded by its path."""
     conftest = pytestconfig.pluginmanager.get_plugin(str(TESTS / "conftest.py"))
     assert conftest is not None
-    found: Callable[[list[str], int], set[str]] = conftest.other_half
+    found: Callable[[list[str], int], set[str]] = conftest.not_sampled
     return found
 
 
-def test_a_half_is_left_out_of_what_has_many_cases(other_half: Callable[[list[str], int], set[str]]) -> None:
-    left_out = other_half([*MANY, *FEW, "tests/unit/test_a.py::test_one"], 1)
-    assert left_out <= set(MANY)
-    assert 70 < len(left_out) < 130
+def test_a_half_or_a_third_stays_of_what_has_many_cases(not_sampled: Callable[[list[str], int], set[str]]) -> None:
+    left_out = not_sampled([*MANY, *SOME, *FEW, "tests/unit/test_a.py::test_one"], 1)
+    assert left_out <= {*MANY, *SOME}
+    assert 70 < len(left_out & set(SOME)) < 130
+    assert 100 < len(left_out & set(MANY)) < 165
 
 
 def test_each_case_is_run_by_some_seed_and_a_seed_chooses_alike(
-    other_half: Callable[[list[str], int], set[str]],
+    not_sampled: Callable[[list[str], int], set[str]],
 ) -> None:
-    halves = [other_half(MANY, seed) for seed in range(20)]
+    halves = [not_sampled(MANY, seed) for seed in range(20)]
     assert not set.intersection(*halves)
-    assert halves[3] == other_half(list(reversed(MANY)), 3)
+    assert halves[3] == not_sampled(list(reversed(MANY)), 3)
