@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LONG = (
     "tests/simulation/test_simulation.py",
     "tests/system/test_values_of_other_types.py",
+    "tests/system/test_cli_names.py",
     "tests/plans/test_plans.py",
     "tests/system/test_many_executions.py",
     "tests/system/test_members_on_ray.py",
@@ -42,7 +43,6 @@ WAITING = (
     "tests/system/test_lying_disks.py",
     "tests/system/test_cold_restart.py",
     "tests/system/test_healing.py",
-    "tests/system/test_cli_names.py",
     "tests/system/test_endless_statements.py",
     "tests/system/test_scaling.py",
     "tests/system/test_failover_copies.py",
@@ -57,13 +57,6 @@ WAITING = (
     "tests/system/test_job_failures.py",
     "tests/unit/wire/test_channel.py",
     "tests/system/test_controller_restarts.py",
-    "tests/system/http/test_roles.py",
-    "tests/system/http/test_metrics.py",
-    "tests/system/test_silent_newcomers.py",
-    "tests/system/test_jobs_over_restarts.py",
-    "tests/system/test_tls.py",
-    "tests/unit/client/test_connection.py",
-    "tests/system/test_which_ray.py",
     "tests/unit/cluster/test_plan_source.py",
 )
 """Files that wait for most of their time, until a member counts as lost, the longest first."""
