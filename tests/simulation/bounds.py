@@ -55,8 +55,8 @@ def statements_at_member(member: Member) -> Iterator[str]:
         member._admissions,
     )
     for what, held in (
-        ("statements in its log that run", [one.plan_id for one in log._running.values()]),
-        ("statements in its log that are read", [one.plan_id for one in log._reading.values()]),
+        ("statements in its log that run", [one.begun.plan_id for one in log._running.values()]),
+        ("statements in its log that are read", [one.begun.plan_id for one in log._reading.values()]),
         ("killed statements whose reader is not told", list(log._killed_readers)),
         ("results that are read", list(results._streams)),
         ("tasks of readers", [task for tasks in results._running.values() for task in tasks]),
