@@ -12,7 +12,12 @@ from contextlib import contextmanager
 from typing import IO, Any, Final, TypeVar, cast
 from weakref import WeakSet
 
-import httpx
+try:
+    import httpx
+except ModuleNotFoundError as error:
+    if error.name != "httpx":
+        raise
+    raise ModuleNotFoundError('secateur.http needs httpx: pip install "secateur[http]"', name="httpx") from None
 import msgspec
 
 from secateur import errors
@@ -86,14 +91,6 @@ def error_of_answer(answer: httpx.Response) -> errors.Error:
         f" the address belong to it? It says: {said}",
         status=answer.status_code,
     )
-
-
-try:
-    import httpx
-except ModuleNotFoundError as error:
-    if error.name != "httpx":
-        raise
-    raise ModuleNotFoundError('secateur.http needs httpx: pip install "secateur[http]"', name="httpx") from None
 
 
 Token = str | Callable[[], str] | None

@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pyspark import TaskContext
-from pyspark.sql import SparkSession
-
 from secateur.errors import InterfaceError
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from secateur.client.session import Session
     from secateur.wire.tls import Tls
 
@@ -149,6 +148,8 @@ def _file_of_found(host: str, port: int) -> Path | None:
     An address that refuses connections is most often a wrong one, unless a cluster was found there, which may be
     starting anew. Spark plans in many processes; its tasks begin after one of them has found the cluster.
     """
+    from pyspark import TaskContext  # not there where members run without Spark, which answer its questions as well
+
     directory = directory_of_files() if TaskContext.get() is None else None
     return None if directory is None else Path(directory, f"secateur-found-{host}-{port}")
 
