@@ -98,7 +98,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before -m leaves out what is slow
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All but a few cases of a test that is ``sampled`` are slow; which ones, their names decide."""
+    """All but a few cases of a test that is ``sampled`` are slow; which ones, their names decide. ``--sample`` leaves
+    out more of those that are not slow.
+    """
     for item in items:
         marker = item.get_closest_marker("sampled")
         if marker is not None and is_left_out(item.nodeid, marker.kwargs["one_in"]):

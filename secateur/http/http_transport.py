@@ -26,6 +26,17 @@ from secateur.http.arrow_answers import ARROW_TYPE
 from secateur.protocol.decoders import from_json
 from secateur.wire.tls import Tls, client_context, handshake_error
 
+Token = str | Callable[[], str] | None
+"""A token, or what gives the one that is valid now."""
+
+T = TypeVar("T")
+
+_JSON: Final = "application/json"
+_IDLE_S: Final = 20.0
+"""Less than the 30 s after which the server closes a connection: a request must not meet that."""
+_CONNECTIONS_MAX: Final = 32
+_PAUSES_S: Final = (0.05, 0.5)
+"""Before each repetition of a request whose connection broke, and that cannot do anything twice."""
 PROBLEM_TYPE: Final = "application/problem+json"
 _SHOWN_CHARS: Final = 500
 _BY_STATUS: Final[dict[int, type[errors.Error]]] = {
@@ -91,19 +102,6 @@ def error_of_answer(answer: httpx.Response) -> errors.Error:
         f" the address belong to it? It says: {said}",
         status=answer.status_code,
     )
-
-
-Token = str | Callable[[], str] | None
-"""A token, or what gives the one that is valid now."""
-
-T = TypeVar("T")
-
-_JSON: Final = "application/json"
-_IDLE_S: Final = 20.0
-"""Less than the 30 s after which the server closes a connection: a request must not meet that."""
-_CONNECTIONS_MAX: Final = 32
-_PAUSES_S: Final = (0.05, 0.5)
-"""Before each repetition of a request whose connection broke, and that cannot do anything twice."""
 
 
 class HttpTransport:

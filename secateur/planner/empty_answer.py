@@ -107,7 +107,7 @@ def is_bounded(root: rel.AnyRelation) -> bool:
 
     A call with a column among its arguments is evaluated for no row, unless an aggregate has made one.
     """
-    relations = list(relations_in(root))
+    relations = relations_in(root)
     makes_rows = any(isinstance(one, rel.LogicalAggregate) for one in relations)
     for relation in relations:
         if isinstance(relation, rel.LogicalScan) and relation.table is None:

@@ -262,8 +262,7 @@ class Numbering:
                 return self._computed(node.else_expr)
             case _:
                 pass
-        parts = sum(1 for _ in within(node))
-        if parts <= _PARTS_MAX and unstable_call([node]) is None:
+        if len(within(node)) <= _PARTS_MAX and unstable_call([node]) is None:
             return node
         self.read |= inputs_of([node])
         return self.column(node.return_type)

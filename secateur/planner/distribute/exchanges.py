@@ -22,7 +22,7 @@ from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, relations_in
 from secateur.planner.tree.expression_sql import Unprintable
-from secateur.planner.tree.rewriting import column_of, picked, unread, within
+from secateur.planner.tree.rewriting import picked, put_back, within
 from secateur.planner.tree.sql import sql_of
 
 Schema = Mapping[str, SqlType | str]
@@ -165,15 +165,7 @@ class Exchanges:
             draft.route = route([names[wanted.index(index)] if index in wanted else "" for index in range(len(types))])
         relation = stage_relation(len(self.drafts) - 1)
         rows = rel.LogicalStageRows(name=relation, names=names, types=tuple(types[index] for index in wanted))
-        if wanted == list(range(len(types))):
-            return rows
-        place = {index: position for position, index in enumerate(wanted)}
-        return rel.LogicalProject(
-            children=(rows,),
-            expressions=tuple(
-                column_of(place[index], type_) if index in place else unread(type_) for index, type_ in enumerate(types)
-            ),
-        )
+        return put_back(rows, wanted, types)
 
     def gather(
         self, placed: Placed, needed: Iterable[int], reason: str, by: Iterable[ex.AnyExpression]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, prod
 
 from secateur.engine.exchange.key_routing import can_route
@@ -136,32 +137,36 @@ class InnerJoin:
         """An input that aggregates, over the rows alone that those of a smaller input are joined with."""
         for other, keys in sorted(placed.items(), key=lambda item: item[1].rows):
             pairs = [*self._compared_directly(index, other)]
-            if not pairs or isinstance(keys.place, AtCoordinator):
-                continue
-
-            def over_keys(
-                scan: rel.LogicalScan,
-                columns: Sequence[int],
-                other: int = other,
-                values: Sequence[int] = tuple(value for _, value, _ in pairs),
-                comparisons: Sequence[str] = tuple(comparison for _, _, comparison in pairs),
-            ) -> rel.AnyRelation:
-                rows, keys = self._place(scan, frozenset(columns)), placed[other]
-                share = keys.rows / max(prod(rows.distinct.get(column, rows.rows) for column in columns), 1.0)
-                saved = rows.nbytes(range(len(column_types(scan)))) * (1 - share)
-                if share > self._model.semi_join_share_max or saved < self._model.semi_join_saved_bytes_min:
-                    return scan
-                used = self._own_columns(other, self._used())
-                if isinstance(keys.place, AtMembers):
-                    if keys.nbytes(used) > saved or _are_together(rows, columns, keys, values):
-                        return scan
-                    placed[other] = keys = keys.over(self._exchanges.send(keys, used), place=AtEveryMember())
-                return semi_join(scan, columns, keys.relation, values, comparisons)
-
-            made = reduced(relation, [column for column, _, _ in pairs], over_keys)
-            if made is not None and made != relation:
-                return made
+            if pairs and not isinstance(keys.place, AtCoordinator):
+                columns, values, comparisons = zip(*pairs, strict=True)
+                reduce = partial(self._over_keys, placed=placed, other=other, values=values, comparisons=comparisons)
+                made = reduced(relation, columns, reduce)
+                if made is not None:
+                    return made
         return relation
+
+    def _over_keys(
+        self,
+        scan: rel.LogicalScan,
+        columns: Sequence[int],
+        *,
+        placed: dict[int, Placed],
+        other: int,
+        values: Sequence[int],
+        comparisons: Sequence[str],
+    ) -> rel.AnyRelation | None:
+        """The rows of a scan that meet those of another input, which go to all members for that; None for all rows."""
+        rows, keys = self._place(scan, frozenset(columns)), placed[other]
+        share = keys.rows / max(prod(rows.distinct.get(column, rows.rows) for column in columns), 1.0)
+        saved = rows.nbytes(range(len(column_types(scan)))) * (1 - share)
+        if share > self._model.semi_join_share_max or saved < self._model.semi_join_saved_bytes_min:
+            return None
+        used = self._own_columns(other, self._used())
+        if isinstance(keys.place, AtMembers):
+            if keys.nbytes(used) > saved or _are_together(rows, columns, keys, values):
+                return None
+            placed[other] = keys = keys.over(self._exchanges.send(keys, used), place=AtEveryMember())
+        return semi_join(scan, columns, keys.relation, values, comparisons)
 
     def _compared_directly(self, index: int, other: int) -> Iterator[tuple[int, int, str]]:
         """The columns of two inputs that conditions compare, as these count them, and the comparisons."""
@@ -203,16 +208,17 @@ class InnerJoin:
         left = sorted(inputs, key=lambda index: -self._placed[index].rows)
         if not left:
             return 1.0
-        rows = self._placed[left[0]].rows
-        known = self._distinct(left.pop(0))
+        distinct = {index: self._distinct(index) for index in left}
+        first = left.pop(0)
+        rows, known = self._placed[first].rows, distinct[first]
         while left:
-            index = next((one for one in left if known.keys() & self._distinct(one).keys()), left[0])
+            index = next((one for one in left if known.keys() & distinct[one].keys()), left[0])
             left.remove(index)
-            count, own = self._placed[index].rows, self._distinct(index)
+            count, own = self._placed[index].rows, distinct[index]
             shared = known.keys() & own.keys()
             here, there = min(rows, prod(known[one] for one in shared)), min(count, prod(own[one] for one in shared))
             rows *= count / max(here, there, 1.0)
-            known = {**known, **{one: min(known.get(one, inf), values) for one, values in own.items()}}
+            known = known | {one: min(known.get(one, inf), values) for one, values in own.items()}
         return max(rows, 1.0)
 
     def _distinct(self, index: int) -> dict[int, float]:
@@ -220,7 +226,7 @@ class InnerJoin:
         one, found = self._placed[index], dict[int, float]()
         for column in self._region.columns_of(index):
             first = self._equal.first(column)
-            if first != column or first in self._compared:
+            if first in self._compared:
                 values = min(one.distinct.get(column - self._region.starts[index], one.rows), one.rows)
                 found[first] = min(found.get(first, inf), values)
         return found

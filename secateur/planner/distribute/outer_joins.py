@@ -22,7 +22,7 @@ from secateur.planner.distribute.placed import (
 from secateur.planner.distribute.regions import common_conditions, equal_columns
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
-from secateur.planner.tree.rewriting import Join, column_of, conditions_of, inputs_of, unread
+from secateur.planner.tree.rewriting import Join, column_of, conditions_of, inputs_of, put_back
 
 _KEEP_LEFT: Final = frozenset({"LEFT", "SEMI", "ANTI", "MARK", "SINGLE", "FULL", "OUTER"})
 _KEEP_RIGHT: Final = frozenset({"RIGHT", "FULL", "OUTER"})
@@ -170,11 +170,7 @@ class OuterJoin:
         types = column_types(right.relation)
         groups = tuple(column_of(column, types[column]) for column in needed)
         distinct = rel.LogicalAggregate(children=(right.relation,), groups=groups)
-        rows = tuple(
-            column_of(needed.index(column), type_) if column in needed else unread(type_)
-            for column, type_ in enumerate(types)
-        )
-        return right.over(rel.LogicalProject(children=(distinct,), expressions=rows), rows=values)
+        return right.over(put_back(distinct, needed, types), rows=values)
 
 
 def _at_every_member(side: Placed, rows: rel.AnyRelation) -> Placed:

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
-from secateur.planner.tree.rewriting import is_inner
+from secateur.planner.tree.rewriting import column_of, is_inner
 
-Reduce: TypeAlias = Callable[[rel.LogicalScan, Sequence[int]], rel.AnyRelation]
-"""What takes the place of a scan, some of whose columns say which of its rows are needed."""
+Reduce: TypeAlias = Callable[[rel.LogicalScan, Sequence[int]], rel.AnyRelation | None]
+"""What takes the place of a scan, some of whose columns say which of its rows are needed; None where it stays."""
 
 
 def reduced(relation: rel.AnyRelation, columns: Sequence[int], reduce: Reduce) -> rel.AnyRelation | None:
@@ -28,7 +28,7 @@ def reduced(relation: rel.AnyRelation, columns: Sequence[int], reduce: Reduce) -
         reduce: Told the scan that all of them come from, and its columns.
 
     Returns:
-        None where they do not come from one scan, or its rows count although their values are others.
+        None where they do not come from one scan, its rows count although their values are others, or it stays.
     """
     below: list[int | None]
     side = 0
@@ -75,9 +75,7 @@ def semi_join(
     types, key_types = column_types(rows), column_types(keys)
     conditions = tuple(
         rel.JoinCondition(
-            left=ex.InputColumn(type="BOUND_REF", return_type=types[column], index=column),
-            right=ex.InputColumn(type="BOUND_REF", return_type=key_types[value], index=value),
-            comparison=comparison,
+            left=column_of(column, types[column]), right=column_of(value, key_types[value]), comparison=comparison
         )
         for column, value, comparison in zip(columns, values, comparisons, strict=True)
     )

@@ -67,7 +67,7 @@ def operand_of(node: ex.AnyExpression) -> Operand | None:
     quick = quick_of(node)
     if isinstance(quick, Constant):
         return quick
-    parts = list(within(node))
+    parts = within(node)
     if any(isinstance(part, ex.InputColumn) for part in parts):
         return None
     parameters = [part for part in parts if isinstance(part, ex.BoundParameter)]
@@ -102,7 +102,7 @@ def evaluable(node: ex.AnyExpression) -> str | None:
     demand get a guard: ``repeat($1, $2)`` is evaluated as ``CASE WHEN strlen($1) * $2 <= ... THEN repeat($1, $2) ELSE
     error(...) END``.
     """
-    parts = list(within(node))
+    parts = within(node)
     if not all(map(_is_bounded, parts)):
         return None
     is_guarded = any(isinstance(part, ex.Call) and part.name in _GUARDED for part in parts)

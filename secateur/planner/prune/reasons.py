@@ -161,7 +161,7 @@ def _first_column(
         column = columns.spelled(node)
         if column is not None and column in types:
             return column, holder
-        pending.extend((part, node) for part in reversed(list(parts(node))))
+        pending.extend((part, node) for part in reversed(parts(node)))
     return None
 
 

@@ -6,13 +6,13 @@ So the conditions of a join become ones over the columns of both of its sides.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeGuard, TypeVar
+from typing import TypeAlias, TypeGuard, TypeVar
 
 from msgspec.structs import replace
 
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
-from secateur.planner.tree.columns import column_types, node_fields
+from secateur.planner.tree.columns import add_parts, column_types, node_fields
 from secateur.planner.tree.comparisons import compared
 from secateur.planner.tree.types import LogicalType, Node
 
@@ -23,31 +23,15 @@ Join: TypeAlias = rel.LogicalJoin | rel.LogicalConditionJoin
 def parts(node: Node) -> list[ex.AnyExpression]:
     """The expressions directly inside of an expression."""
     found: list[ex.AnyExpression] = []
-    _add_parts(node, found)
+    add_parts(node, found)
     return found
-
-
-# Lists, and no generators: a third of the calls of functions that it took to plan a key look-up were theirs.
-def _add_parts(node: Node, found: list[Any]) -> None:
-    for name in node_fields(type(node)):
-        _add(getattr(node, name), found)
-
-
-def _add(value: object, found: list[Any]) -> None:
-    if isinstance(value, ex.Expression):
-        found.append(value)
-    elif isinstance(value, tuple):
-        for one in value:
-            _add(one, found)
-    elif isinstance(value, Node):
-        _add_parts(value, found)
 
 
 def within(node: ex.AnyExpression) -> list[ex.AnyExpression]:
     """An expression, and all inside of it."""
     found = [node]
     for one in found:  # which grows meanwhile
-        _add_parts(one, found)
+        add_parts(one, found)
     return found
 
 
@@ -61,7 +45,7 @@ def input_columns(node: ex.AnyExpression) -> list[ex.InputColumn]:
         if isinstance(one, ex.InputColumn):
             columns.append(one)
         elif not isinstance(one, ex.Lambda):
-            _add_parts(one, pending)
+            add_parts(one, pending)
     return columns
 
 
@@ -172,6 +156,23 @@ def picked(relation: rel.AnyRelation, kept: Sequence[int]) -> rel.AnyRelation:
     """Some columns of a relation, in the order of ``kept``."""
     types = column_types(relation)
     return rel.LogicalProject(children=(relation,), expressions=tuple(column_of(index, types[index]) for index in kept))
+
+
+def put_back(relation: rel.AnyRelation, kept: Sequence[int], types: Sequence[LogicalType]) -> rel.AnyRelation:
+    """The columns of a relation in the places that they had before they were :func:`picked`.
+
+    Args:
+        relation: The relation.
+        kept: The place of each of its columns.
+        types: The types of all columns; what stands in the place of one that is not kept is not read.
+    """
+    if list(kept) == list(range(len(types))):
+        return relation
+    position = {place: index for index, place in enumerate(kept)}
+    columns = (
+        column_of(position[place], type_) if place in position else unread(type_) for place, type_ in enumerate(types)
+    )
+    return rel.LogicalProject(children=(relation,), expressions=tuple(columns))
 
 
 def all_of(nodes: Sequence[ex.AnyExpression]) -> ex.AnyExpression:
