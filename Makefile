@@ -52,11 +52,11 @@ demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL r
 WORKERS ?= 3
 PYTEST_WORKERS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Of a test with many cases it runs a half or a third, others each time: `make check` runs all cases of what a change touches,
-# test-newest those of all unit tests and plans, and `make test CASES=all` all.
-CASES ?= --sample=$(SEED)
+# test-newest those of all unit tests and plans, and `make test CASES=all` all; so does who chooses tests by PYTEST_ARGS.
+SAMPLE = $(if $(CASES)$(PYTEST_ARGS),,--sample=$(SEED))
 test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: some nine minutes on two cores; SEED=n CASES=all
 	@echo "make test SEED=$(SEED)"
-	@$(PY) -m pytest -m "not slow" $(if $(filter all,$(CASES)),,$(CASES)) $(PYTEST_WORKERS) $(PYTEST_ARGS)
+	@$(PY) -m pytest -m "not slow" $(SAMPLE) $(PYTEST_WORKERS) $(PYTEST_ARGS)
 
 # What git says has changed since BASE decides; tests/check.py says which commit that is by default.
 check: $(STAMP) ## what each commit is checked by, in minutes: lint, types, the touched rooms, plans, smoke; BASE=commit SEED=n
