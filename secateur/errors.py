@@ -26,6 +26,7 @@ The names required by PEP 249 are the trunk; ours are the branches::
         │   ├── UnreachableError        no process answers at that address
         │   ├── ProtocolError           the peer speaks something that is not ours
         │   ├── AuthenticationError     the token is missing or wrong, or the caller may not request the operation
+        │   │   └── PolicyError         a row policy keeps these rows from the caller
         │   ├── MemberLostError         a member left while it worked for us
         │   ├── PartitionLostError      all copies of a partition are gone
         │   ├── TopologyChangedError    a partition moved; the statement ran against old owners
@@ -194,6 +195,13 @@ class ProtocolError(OperationalError):
 
 class AuthenticationError(OperationalError):
     """The token is missing or wrong, or the caller may not request the operation."""
+
+
+class PolicyError(AuthenticationError):
+    """A row policy keeps these rows from the caller, or hides the table from this kind of request.
+
+    ``details`` has ``table``.
+    """
 
 
 class MemberLostError(OperationalError):

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Final
 
 from secateur.errors import ProgrammingError
 from secateur.protocol.message import Message
-from secateur.protocol.tokens import CreateToken, GrantedToken, ListTokens, NewToken, RevokeToken, TableGrant, TokenRole
+from secateur.protocol.tokens import (
+    GRANT_WORDS,
+    CreateToken,
+    GrantedToken,
+    ListTokens,
+    NewToken,
+    Privilege,
+    RevokeToken,
+    TableGrant,
+    TokenRole,
+)
 
 _ROLES: Final = {role.title: role for role in TokenRole}
 _ANY_NAME: Final = r'(?:"(?:[^"]|"")+"|[\w.]+)'
 _NAME: Final = re.compile(r'("(?:[^"]|"")+")|([\w.]+)')
+_WORD: Final = rf"(?:{'|'.join(GRANT_WORDS)})"
 _CLAUSE: Final = re.compile(
-    rf"(?P<role>read|write)\s+on\s+(?P<names>{_ANY_NAME}(?:\s*,\s*{_ANY_NAME})*)\s*(?:;\s*|$)", re.IGNORECASE
+    rf"(?P<words>{_WORD}(?:\s*,\s*{_WORD})*)\s+on\s+(?P<names>{_ANY_NAME}(?:\s*,\s*{_ANY_NAME})*)\s*(?:;\s*|$)",
+    re.IGNORECASE,
 )
 
 
@@ -31,15 +45,28 @@ class Tokens:
     def __init__(self, ask: Callable[[Message[Any]], Any]) -> None:
         self._ask = ask
 
-    def create(self, role: str, name: str = "") -> NewToken:
+    def create(
+        self,
+        role: str | Sequence[str],
+        name: str = "",
+        *,
+        principal: str = "",
+        claims: Mapping[str, str] | None = None,
+        expires: float | timedelta | None = None,
+    ) -> NewToken:
         """Make a token. Every member accepts it when this returns; costs one round trip to each.
 
         Args:
             role: ``"read"``, ``"write"``, ``"admin"`` or ``"code"``; each may do what those before it may. Or for some
-                tables only: ``"read on orders, items"``, ``"read on orders; write on carts"``. A name may be that of
-                a view, whose tables it then needs as well, or of a system table, as ``secateur.tables``; in double
-                quotes if it is no plain word.
+                tables only: the name of a role that CREATE ROLE has made, or several, whose grants it has; or what it
+                is granted itself, as ``"read on orders, items"`` or ``"read on orders; insert, update on carts"``.
+                A table may be a view, whose tables it then needs as well, or a system table, as ``secateur.tables``;
+                in double quotes if its name is no plain word.
             name: What it is for, in your words.
+            principal: Whom its bearer acts for; lists of statements show it.
+            claims: What is known of its bearer, which row policies read: ``{"tenant": "C2"}`` is what
+                ``session('tenant')`` stands for.
+            expires: Seconds, or a timedelta, after which it ends; None for never.
 
         Returns:
             Its ``id``, for :meth:`revoke`, and the ``token`` itself, which nobody can look up later.
@@ -50,8 +77,11 @@ class Tokens:
             AuthenticationError: The role is above that of this connection, or that is below ``admin``.
             LimitExceededError: There are too many.
         """
-        highest, tables = _role_and_tables(role)
-        made: NewToken = self._ask(CreateToken(highest, name, tables))
+        highest, tables, roles = _read_role(role)
+        held = {name: str(value) for name, value in (claims or {}).items()}
+        seconds = expires.total_seconds() if isinstance(expires, timedelta) else expires
+        ends = None if seconds is None else time.time() + seconds
+        made: NewToken = self._ask(CreateToken(highest, name, tables, principal, roles, held, ends))
         return made
 
     def list(self) -> tuple[GrantedToken, ...]:
@@ -76,22 +106,31 @@ class Tokens:
         self._ask(RevokeToken(id))
 
 
-def _role_and_tables(text: str) -> tuple[TokenRole, tuple[TableGrant, ...]]:
-    """Read ``write``, or ``read on orders, items; write on carts``."""
-    if text in _ROLES:
-        return _ROLES[text], ()
+def _read_role(role: str | Sequence[str]) -> tuple[TokenRole, tuple[TableGrant, ...], tuple[str, ...]]:
+    """Read ``write``, ``read on orders, items; write on carts``, or the names of roles that were made."""
+    if not isinstance(role, str):
+        return TokenRole.WRITE, (), tuple(role)
+    if role in _ROLES:
+        return _ROLES[role], (), ()
+    if role.isidentifier():
+        return TokenRole.WRITE, (), (role,)
     grants = []
-    rest = text.strip()
+    rest = role.strip()
     while rest:
         clause = _CLAUSE.match(rest)
         if clause is None:
             raise ProgrammingError(
-                f"role={text!r}: it is one of {', '.join(map(repr, _ROLES))}, or for some tables only as in"
-                " 'read on orders, items; write on carts'"
+                f"role={role!r}: it is one of {', '.join(map(repr, _ROLES))}, a role that CREATE ROLE has made, or for"
+                " some tables only as in 'read on orders, items; write on carts'"
             )
         for quoted, plain in _NAME.findall(clause["names"]):
-            grants.append(TableGrant(plain or quoted[1:-1].replace('""', '"'), _ROLES[clause["role"].lower()]))
+            table = plain or quoted[1:-1].replace('""', '"')
+            for word in clause["words"].lower().split(","):
+                grants += [TableGrant(table, privilege) for privilege in GRANT_WORDS[word.strip()]]
         rest = rest[clause.end() :]
     if not grants:
-        raise ProgrammingError(f"role={text!r}: it is one of {', '.join(map(repr, _ROLES))}")
-    return max(grant.role for grant in grants), tuple(grants)
+        raise ProgrammingError(
+            f"role={role!r}: it is one of {', '.join(map(repr, _ROLES))}, or a role that CREATE ROLE has made"
+        )
+    is_read = all(grant.privilege is Privilege.SELECT for grant in grants)
+    return TokenRole.READ if is_read else TokenRole.WRITE, tuple(dict.fromkeys(grants)), ()

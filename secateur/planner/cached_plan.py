@@ -19,9 +19,9 @@ Params: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 
 def with_values(
-    planned: Statement, values: tuple[Any, ...] | None, lists: tuple[list[Any], ...], catalog_version: int
+    planned: Statement, values: tuple[Any, ...] | None, hidden: tuple[Any, ...], catalog_version: int
 ) -> Statement:
-    """A cached statement in one call: with its values, the lists that were hoisted from its text, and the time."""
+    """A cached statement in one call: with its values, those of its hidden parameters, and the time."""
     match planned:
         case InsertValues():
             return planned.evaluate(values or (), catalog_version)
@@ -30,7 +30,7 @@ def with_values(
                 planned.plan,
                 planned.bounds,
                 _bound_values(planned, values),
-                lists,
+                hidden,
                 planned.materialized,
                 planned.colocated,
                 planned.filters,
@@ -39,7 +39,9 @@ def with_values(
                 planned.textual,
             )
         case _:
-            given: Statement = planned.with_queries(lambda query: replace(query, params=_bound_values(query, values)))
+            given: Statement = planned.with_queries(
+                lambda query: replace(query, params=_bound_values(query, values), hidden=hidden)
+            )
             return given
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from secateur.errors import Error, LimitExceededError, NotSupportedError
-from secateur.planner.binding.catalog_view import CatalogView, PlanningCatalog, PlanSettings
+from secateur.planner.binding.catalog_view import ANYBODY, CatalogView, PlanningCatalog, PlanSettings, Viewer
 from secateur.planner.cached_plan import Params, arrange, is_estimated, typed_parameters, with_values
 from secateur.planner.cost_model import CostModel
 from secateur.planner.dml.composed import Composer
@@ -39,6 +39,7 @@ class _CacheKey:
     is_bound: bool
     catalog_version: int
     settings: PlanSettings
+    scope: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Planner:
         self._cost_model = cost_model or CostModel()
         self._cached_max = cached_max
         self._cache: KeptPlans[_CacheKey, _Remembered] = KeptPlans(cached_max)
-        self._styles: OrderedDict[str | HoistedText, Parameters] = OrderedDict()
+        self._styles: OrderedDict[tuple[str | HoistedText, str], Parameters] = OrderedDict()
         self._lock = threading.Lock()
 
     def prepare(
@@ -73,6 +74,7 @@ class Planner:
         view: CatalogView,
         settings: Mapping[str, Any] | None = None,
         *,
+        viewer: Viewer = ANYBODY,
         anew: bool = False,
     ) -> Statement:
         """Plan one statement.
@@ -84,6 +86,7 @@ class Planner:
             view: The tables.
             settings: Those of the session; a plan depends on its
                 :class:`~secateur.planner.binding.catalog_view.PlanSettings`.
+            viewer: Whom it is planned for.
             anew: Whether to plan with the statistics of now, even where an earlier plan would do: its estimates may be
                 old.
 
@@ -99,8 +102,8 @@ class Planner:
             NotSupportedError: A valid statement that is not supported.
             LimitExceededError: The text is too long.
         """
-        catalog = PlanningCatalog(view, PlanSettings.of(settings, self._cost_model))
-        known = self._styles.get(sql)
+        catalog = PlanningCatalog(view, PlanSettings.of(settings, self._cost_model), viewer)
+        known = self._styles.get((sql, viewer.scope))
         if known is not None and not anew:
             cached = self._cached(sql, known, params, catalog)
             if cached is not None:
@@ -138,7 +141,7 @@ class Planner:
         anew: bool,
     ) -> Statement:
         """Plan a statement whose long lists have been taken out."""
-        known = self._styles.get(hoisted)
+        known = self._styles.get((hoisted, catalog.viewer.scope))
         cached = None if known is None or anew else self._cached(hoisted, replace(known, lists=lists), params, catalog)
         return cached or self._prepare_new(
             hoisted, hoisted.text, dict(zip(hoisted.offsets, lists, strict=True)), params, catalog
@@ -147,11 +150,14 @@ class Planner:
     def _cached(
         self, text: str | HoistedText, parameters: Parameters, params: Params, catalog: PlanningCatalog
     ) -> Statement | None:
+        if parameters.claims:
+            own = catalog.viewer.values_of(claim for claim, _ in parameters.claims)
+            parameters = replace(parameters, claims=tuple(own.items()))
         values = arrange(parameters, params)
         cached = self._cache.get(_key(text, values, catalog), values or ())
         if cached is None or cached.statistics_version not in (None, catalog.statistics_snapshot.version):
             return None
-        return with_values(cached.planned, values, parameters.lists, catalog.version)
+        return with_values(cached.planned, values, parameters.hidden, catalog.version)
 
     def _prepare_new(
         self,
@@ -163,6 +169,9 @@ class Planner:
     ) -> Statement:
         tokens, parameters = read_parameters(sql, _one_statement(sql, tokenize(sql)), hidden)
         parameters.refuse_gaps(sql)
+        claims = catalog.claims_read(sql, tokens)
+        if claims:
+            parameters = parameters.with_claims(catalog.viewer.values_of(claims))
         planned = self._planned(sql, tokens, parameters, params, catalog)
         if not planned.is_cached:
             return planned
@@ -170,11 +179,12 @@ class Planner:
         remembered = _Remembered(planned, catalog.statistics_snapshot.version if is_estimated(planned) else None)
         self._cache.put(_key(key, values, catalog), values or (), remembered, typed_parameters(planned))
         with self._lock:
-            self._styles[key] = replace(parameters, lists=())
-            self._styles.move_to_end(key)
+            style = key, catalog.viewer.scope
+            self._styles[style] = replace(parameters, lists=())
+            self._styles.move_to_end(style)
             while len(self._styles) > self._cached_max:
                 self._styles.popitem(last=False)
-        return with_values(planned, values, parameters.lists, catalog.version)
+        return with_values(planned, values, parameters.hidden, catalog.version)
 
     def _planned(
         self, sql: str, tokens: list[Token], parameters: Parameters, params: Params, catalog: PlanningCatalog
@@ -212,7 +222,7 @@ def _with_types(select: Any, type_ids: tuple[int, ...]) -> Any:
 
 
 def _key(text: str | HoistedText, values: tuple[Any, ...] | None, catalog: PlanningCatalog) -> _CacheKey:
-    return _CacheKey(text, values is not None, catalog.version, catalog.settings)
+    return _CacheKey(text, values is not None, catalog.version, catalog.settings, catalog.viewer.scope)
 
 
 def _one_statement(sql: str, tokens: list[Token]) -> list[Token]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from secateur.errors import NotSupportedError
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.cached_plan import now
 from secateur.planner.dml.change_planner import ChangePlanner
@@ -29,6 +30,7 @@ from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
 from secateur.planner.text.parameters import Parameters, UnknownValue, read_parameters, sample_value
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import Token, tokenize
+from secateur.protocol.access import Guard, PolicyCommand
 
 _KEPT_MAX: Final = 1000
 """Characters and bytes. With longer values, all queries of a change are planned at once: one that waits keeps the
@@ -64,7 +66,7 @@ class QueryPlanner:
         Raises:
             Error: The query is refused, with its place in the text.
         """
-        unbound = [*[None] * parameters.count, *parameters.lists, *([] if parameters.clock is None else [now()])]
+        unbound = [*[None] * parameters.count, *parameters.hidden, *([] if parameters.clock is None else [now()])]
         given = [sample_value(value) for value in (unbound if values is None else values)]
 
         def bind(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: Sequence[str]) -> BoundSelect:
@@ -75,6 +77,7 @@ class QueryPlanner:
         def plan_step(text: str, before: Sequence[str]) -> PlannedSelect:
             tokens, own = read_parameters(text, tokenize(text))
             own = replace(own, count=parameters.total + len(before), clock=parameters.clock)
+            own = replace(own, claims=parameters.claims, claims_at=parameters.claims_at)
             return bind_with(text, tokens, own, before, None).planned()
 
         def bind_with(
@@ -90,6 +93,7 @@ class QueryPlanner:
                 self._catalog.settings,
                 self._catalog.statistics_snapshot,
                 plan_step,
+                self._catalog.guard,
             )
 
         query = bind(sql, tokens, parameters, ())
@@ -124,14 +128,27 @@ class QueryPlanner:
     def select_made(self, text: str, parameters: Parameters, values: Sequence[Any] | None) -> PlannedSelect:
         """A query that is made of the user's statement, whose parameters it has, or some of them."""
         tokens, own = read_parameters(text, tokenize(text))
-        return self.select(text, tokens, replace(own, count=parameters.count, names=parameters.names), values)
+        own = replace(own, count=parameters.count, names=parameters.names)
+        return self.select(text, tokens, replace(own, claims=parameters.claims, claims_at=parameters.claims_at), values)
 
-    def changes(self, sql: str, parameters: Parameters, values: tuple[Any, ...] | None) -> ChangePlanner:
-        """The planner of a statement that changes rows, to which the queries that it consists of come back."""
-        unbound: list[Any] = [None] * parameters.count
+    def changes(
+        self, sql: str, parameters: Parameters, values: tuple[Any, ...] | None, command: PolicyCommand
+    ) -> ChangePlanner:
+        """The planner of a statement that changes rows, to which the queries that it consists of come back.
+
+        Args:
+            sql: The text.
+            parameters: Its parameters.
+            values: Their values in order; None for a statement that is bound later.
+            command: Whose policies hold for the rows of the table that are changed.
+        """
+        unbound: list[Any] = [*[None] * parameters.count, *parameters.hidden]
         if parameters.clock is not None:
             unbound, values = [*unbound, now()], None if values is None else (*values, now())
         given = unbound if values is None else list(values)
+
+        def guard(table: TableDef, is_changed: bool) -> Guard | None:
+            return self._catalog.guard(table, is_changed, command)
 
         def plan(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
             select = BoundSelect(
@@ -143,6 +160,7 @@ class QueryPlanner:
                 self._catalog.version,
                 self._catalog.settings,
                 self._catalog.statistics_snapshot,
+                guard=guard,
             )
             return _without_fetched_tables(select.planned())
 
@@ -151,6 +169,8 @@ class QueryPlanner:
                 own,
                 count=parameters.total + 1,
                 clock=parameters.clock,
+                claims=parameters.claims,
+                claims_at=parameters.claims_at,
                 names=(*parameters.names, *(["action"] if parameters.names else [])),
             )
             select = BoundSelect(
@@ -162,6 +182,7 @@ class QueryPlanner:
                 self._catalog.version,
                 self._catalog.settings,
                 self._catalog.statistics_snapshot,
+                guard=guard,
             )
             return _without_fetched_tables(select.planned())
 
@@ -169,7 +190,7 @@ class QueryPlanner:
             return self.select(text, tokens, own, values)
 
         may_wait = not self._catalog.settings.is_verified and _is_small(given)
-        return ChangePlanner(sql, plan, plan_with_action, plan_source, may_wait=may_wait)
+        return ChangePlanner(sql, plan, plan_with_action, plan_source, self._catalog.replaced_by, may_wait=may_wait)
 
 
 def _is_small(values: Sequence[Any]) -> bool:

@@ -31,12 +31,13 @@ from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.arrow.form import arrow_form
 from secateur.planner.arrow.sources import JoinInput
+from secateur.planner.barriers import with_barriers
 from secateur.planner.binding.binding_errors import in_users_terms
 from secateur.planner.binding.bound_plan import BoundPlan, Unreadable, bind_to_plan, type_uses_in
 from secateur.planner.binding.catalog_view import PlanSettings
 from secateur.planner.binding.clocks import is_unsettled, reads_clock, settled
 from secateur.planner.binding.evaluation import is_small, refuse_large_constants
-from secateur.planner.binding.query import Query, TableReference, bind_query
+from secateur.planner.binding.query import FindGuard, Query, TableReference, bind_query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.exchanges import NotDivided, is_row_by_row
 from secateur.planner.empty_answer import empty_answer
@@ -54,6 +55,7 @@ from secateur.planner.tree.columns import columns_read
 from secateur.planner.tree.relations import AnyRelation
 from secateur.planner.tree.stability import depends_on_order, is_repeatable
 from secateur.planner.views import ViewDef
+from secateur.protocol.access import session_call
 
 Schemas = Mapping[str, Mapping[str, SqlType | str]]
 
@@ -74,6 +76,7 @@ class BoundSelect:
         settings: The session's settings for the plan.
         statistics_snapshot: The statistics of the tables, for estimates.
         plan_step: Plans the queries that run before it; None when it must not run in steps.
+        guard: As for :func:`~secateur.planner.binding.query.bind_query`; None for a statement of whoever sees all rows.
 
     Attributes:
         columns: Name and SQL type text of each result column.
@@ -95,8 +98,11 @@ class BoundSelect:
         settings: PlanSettings,
         statistics_snapshot: StatisticsSnapshot,
         plan_step: PlanStep | None = None,
+        guard: FindGuard | None = None,
     ) -> None:
-        self._bind: Callable[..., Query] = partial(bind_query, text, tokens, parameters, find)
+        self._bind: Callable[..., Query] = partial(
+            bind_query, text, tokens, parameters, find, *(() if guard is None else (guard,))
+        )
         self._query = self._bind()
         self.reads_clock = reads_clock(self._query)
         refuse_large_constants(self._query)
@@ -218,7 +224,9 @@ class BoundSelect:
             scatter_partitions_max=(
                 self._settings.cost_model.scatter_partitions_max if can_scatter(self.scans, found.stages) else 0
             ),
-        ).named()
+            claims=tuple((index, claim) for claim, index in query.parameters.claim_places.items()),
+        )
+        select_plan = with_barriers(select_plan, query, plan).named()
         statement = PlannedSelect(
             select_plan,
             tuple(scan.bounds for scan in read.scans),
@@ -351,6 +359,8 @@ def _scan_plan(read: ScanReading, query: Query, plan: BoundPlan | Unreadable) ->
         system=scan.system,
         external=None if scan.external is None else external_scan(read, plan),
         reason=None if read.bounds.reason is None else _own_name(read.bounds.reason, query),
+        policy="" if scan.guard is None else scan.guard.condition.text,
+        policies=() if scan.guard is None else scan.guard.policies,
     )
 
 
@@ -388,6 +398,8 @@ def _own_name(name: str, query: Query) -> str:
     clock = query.parameters.clock
     if clock is not None:
         name = re.sub(rf"\${clock + 1}\b", "now()", name)
+    for claim, index in query.parameters.claim_places.items():
+        name = re.sub(rf"\${index + 1}\b", session_call(claim).replace("\\", r"\\"), name)
     for index in reversed(range(len(query.parameters.names))):
         name = name.replace(f"${index + 1}", f"${query.parameters.names[index]}")
     return name

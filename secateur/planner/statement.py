@@ -20,10 +20,11 @@ from secateur.partitioning.tables.table import IndexDef, NamedType, TableDef
 from secateur.planner.prune.bounds import ScanBounds
 from secateur.planner.text.parameters import NO_USES, TypeUses
 from secateur.planner.views import ViewDef
+from secateur.protocol.access import PolicyCommand, Rights, RowCondition
 from secateur.protocol.hello import Pruning
 from secateur.protocol.statements import Statement, TextualParameters
 from secateur.protocol.steps import SubqueryUse
-from secateur.protocol.tokens import TableRights, TokenRole
+from secateur.protocol.tokens import TableGrant, TokenRole
 
 
 class ExplainFormat(Enum):
@@ -42,8 +43,8 @@ class PlannedSelect(Statement):
         bounds: For each scan the bounds on its keys; EXPLAIN shows them, nothing executes them.
         params: The values of this call, in order of parameter index; None when none were given to a query that has
             parameters.
-        lists: Values of hidden parameters that were hoisted out of the text
-            (:mod:`~secateur.planner.text.hoisted_lists`); they follow the user's in ``params``.
+        hidden: Values of hidden parameters: of lists that were hoisted out of the text
+            (:mod:`~secateur.planner.text.hoisted_lists`), and of claims; they follow the user's in ``params``.
         materialized: The same query in steps, where that prunes more; None where it does not.
         colocated: Groups of scans whose rows meet only within partitions of one number, as names of relations.
         filters: For each scan the predicates that are tested on the rows that the search finds, as SQL; empty where
@@ -59,7 +60,7 @@ class PlannedSelect(Statement):
     plan: SelectPlan
     bounds: tuple[ScanBounds, ...]
     params: tuple[object, ...] | None
-    lists: tuple[list[object], ...] = ()
+    hidden: tuple[object, ...] = ()
     materialized: PlannedSteps | None = None
     colocated: tuple[tuple[str, ...], ...] = ()
     filters: tuple[str, ...] = ()
@@ -85,7 +86,7 @@ class PlannedSelect(Statement):
         """
         return self if self.plan_whole is None else replace(self.plan_whole(), params=self.params)
 
-    def check_tables(self, rights: TableRights) -> None:
+    def check_tables(self, rights: Rights) -> None:
         rights.check_reads(self.plan.tables_read)
         if self.materialized is not None:
             for step in self.materialized.steps:
@@ -248,6 +249,64 @@ class DropType(_Definition):
 
 
 @dataclass(frozen=True, slots=True)
+class CreateRole(_Definition):
+    """A CREATE ROLE; the name is case-folded, as all names of roles."""
+
+    name: str
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropRole(_Definition):
+    """A DROP ROLE."""
+
+    name: str
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GrantTables(_Definition):
+    """A GRANT of privileges on tables to roles, or a REVOKE."""
+
+    grants: tuple[TableGrant, ...]
+    roles: tuple[str, ...]
+    is_grant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SecureTable(_Definition):
+    """An ALTER TABLE that switches row security on or off."""
+
+    table: TableDef
+    enables: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePolicy(_Definition):
+    """A CREATE POLICY, with its conditions checked against the table as it was."""
+
+    name: str
+    table: TableDef
+    command: PolicyCommand
+    roles: tuple[str, ...]
+    using: RowCondition | None
+    check: RowCondition | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropPolicy(_Definition):
+    """A DROP POLICY."""
+
+    name: str
+    table: TableDef
+    if_exists: bool
+
+
+AccessCommand: TypeAlias = CreateRole | DropRole | GrantTables | SecureTable | CreatePolicy | DropPolicy
+"""What changes who may do what."""
+
+
+@dataclass(frozen=True, slots=True)
 class ExplainStatement(Statement):
     """``EXPLAIN [ANALYZE] [(FORMAT JSON)] target``; ``offset`` is where the target begins in the text."""
 
@@ -257,7 +316,7 @@ class ExplainStatement(Statement):
     analyze: bool
     offset: int
 
-    def check_tables(self, rights: TableRights) -> None:
+    def check_tables(self, rights: Rights) -> None:
         self.target.check_tables(rights)
 
 
@@ -316,6 +375,7 @@ Command: TypeAlias = (
     | CreateIndex
     | DropIndex
     | CommentOn
+    | AccessCommand
     | SetGlobalPruning
     | KillStatement
     | KillJob

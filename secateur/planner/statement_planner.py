@@ -13,6 +13,7 @@ from msgspec.structs import replace as with_fields
 
 from secateur.engine.kernels.duckdb.errors import syntax_error_position
 from secateur.engine.kernels.duckdb.kernel import default_kernel
+from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import DatabaseError, NotSupportedError, ParameterError
 from secateur.partitioning.tables.identifier import folded, text_literal
 from secateur.partitioning.tables.table import TableDef
@@ -21,6 +22,13 @@ from secateur.planner.binding.functions import refuse_calls_of
 from secateur.planner.binding.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.cached_plan import Params, arrange, with_values
 from secateur.planner.cost_model import CostModel
+from secateur.planner.ddl.access import (
+    read_create_policy,
+    read_create_role,
+    read_drop_policy,
+    read_drop_role,
+    read_grant,
+)
 from secateur.planner.ddl.alter_table import read_alter_table
 from secateur.planner.ddl.column_type import read_create_type, read_drop_type
 from secateur.planner.ddl.comment_on import read_comment_on
@@ -48,8 +56,10 @@ from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor
 from secateur.planner.text.tokens import Token, TokenKind
+from secateur.protocol.access import PolicyCommand
 from secateur.protocol.clocks import CLOCKS
 from secateur.protocol.statements import CopyFrom, CopyTo, Statement, TextualParameters, as_texts
+from secateur.protocol.tokens import Privilege
 
 _ONE_ROW = "VALUES (0)"
 _WHY_NEEDLESS: Final = {
@@ -124,8 +134,8 @@ class _Unread:
         values = self.values
         return None if values is None else as_texts(values, textual)
 
-    def changes(self, values: tuple[Any, ...] | None) -> ChangePlanner:
-        return self.queries.changes(self.sql, self.parameters, values)
+    def changes(self, values: tuple[Any, ...] | None, command: PolicyCommand) -> ChangePlanner:
+        return self.queries.changes(self.sql, self.parameters, values, command)
 
 
 class StatementPlanner:
@@ -182,7 +192,7 @@ def _insert(unread: _Unread) -> Statement:
     unread = unread.at_one_time()
     insert = read_insert(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes)
     textual = unread.textual(insert.target.table, insert.assigned)
-    planned = unread.changes(as_texts(unread.given_values, textual)).insert(insert)
+    planned = unread.changes(as_texts(unread.given_values, textual), PolicyCommand.UPDATE).insert(insert)
     return replace(planned, textual=textual) if isinstance(planned, InsertValues) else _textual(planned, textual)
 
 
@@ -193,14 +203,17 @@ def _searched_change(unread: _Unread) -> Statement:
         # The query has the sources in its middle, where more than sources would read strangely.
         check_dialect(unread.sql, unread.tokens)
     textual = unread.textual(change.target.table, places_of(change.values))
-    return _textual(unread.changes(unread.values_in(textual)).searched(change), textual)
+    command = PolicyCommand.DELETE if change.action is RowAction.DELETE else PolicyCommand.UPDATE
+    return _textual(unread.changes(unread.values_in(textual), command).searched(change), textual)
 
 
 def _merge(unread: _Unread) -> Statement:
     unread = unread.at_one_time()
     merge = read_merge(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes)
     textual = unread.textual(merge.target.table, merge.assigned)
-    return _textual(unread.changes(unread.values_in(textual)).merge(merge), textual)
+    deletes = Privilege.DELETE in merge.privileges
+    command = PolicyCommand.DELETE if deletes else PolicyCommand.UPDATE
+    return _textual(unread.changes(unread.values_in(textual), command).merge(merge), textual)
 
 
 def _textual(planned: Statement, textual: TextualParameters) -> Statement:
@@ -251,7 +264,7 @@ def _explain(unread: _Unread) -> Statement:
     planner = StatementPlanner(unread.catalog, unread.cost_model)
     target = planner.plan(unread.sql, tokens, parameters, unread.params)
     if target.is_cached:
-        target = with_values(target, unread.values, parameters.lists, unread.catalog.version)
+        target = with_values(target, unread.values, parameters.hidden, unread.catalog.version)
     elif analyze:
         raise what.unsupported(
             f"EXPLAIN ANALYZE of {tokens[0].text.upper()}",
@@ -306,6 +319,12 @@ _KINDS: Final = (
     _Kind(("TRUNCATE",), _searched_change, takes_parameters=True, is_of_dialect=True),
     _Kind(("MERGE",), _merge, takes_parameters=True, is_of_dialect=True),
     _Kind(("COPY",), _copy, takes_parameters=True, is_of_dialect=True),
+    _Kind(("CREATE ROLE",), lambda unread: read_create_role(unread.cursor)),
+    _Kind(("DROP ROLE",), lambda unread: read_drop_role(unread.cursor)),
+    _Kind(("GRANT",), lambda unread: read_grant(unread.cursor, unread.catalog.relation)),
+    _Kind(("REVOKE",), lambda unread: read_grant(unread.cursor, unread.catalog.relation)),
+    _Kind(("CREATE POLICY",), lambda unread: read_create_policy(unread.cursor, unread.catalog.table)),
+    _Kind(("DROP POLICY",), lambda unread: read_drop_policy(unread.cursor, unread.catalog.table)),
     _Kind(("CREATE VIEW", "CREATE OR REPLACE VIEW"), _create_view, is_of_dialect=True),
     _Kind(("CREATE EXTERNAL", "CREATE OR REPLACE EXTERNAL"), lambda unread: read_create_external_table(unread.cursor)),
     _Kind(

@@ -10,6 +10,7 @@ import msgspec
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.metrics import StageWork
+from secateur.protocol.tokens import GrantedToken
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -188,7 +189,8 @@ class ChangedTable(Versions, frozen=True, kw_only=True):
 class ChangeSeveralPartitions(Message[ChangedTable], frozen=True):
     """Carry out an UPDATE or DELETE of several partitions, or of a replicated table.
 
-    ``load_id`` names the load that it becomes; the rest is as in :class:`ChangeOnePartition`.
+    ``load_id`` names the load that it becomes, ``token`` is as in :class:`ChangeTable`, and the rest as in
+    :class:`ChangeOnePartition`.
     """
 
     load_id: str
@@ -198,6 +200,7 @@ class ChangeSeveralPartitions(Message[ChangedTable], frozen=True):
     operation: str
     is_profiled: bool = False
     is_repeat: bool = False
+    token: GrantedToken | None = None
 
 
 class ChangeTable(Message[ChangedTable], frozen=True):
@@ -216,6 +219,7 @@ class ChangeTable(Message[ChangedTable], frozen=True):
         names_action: Whether that plan has the action of the row as one parameter more.
         is_profiled: Whether to say what it took.
         is_repeat: Whether it was asked for before, and the answer was lost; so it is for all changes and loads.
+        token: The token of whoever asks, which the controller fills in if there is something that it may not do.
     """
 
     load_id: str
@@ -230,6 +234,7 @@ class ChangeTable(Message[ChangedTable], frozen=True):
     names_action: bool
     is_profiled: bool = False
     is_repeat: bool = False
+    token: GrantedToken | None = None
 
 
 # -- several partitions, at their members
@@ -252,6 +257,7 @@ class StageChange(Message[FoundParts], frozen=True):
     operation: str
     partitions: list[int]
     is_profiled: bool = False
+    token: GrantedToken | None = None
 
 
 class CloseForChange(Message[Acknowledged], frozen=True):
@@ -292,6 +298,7 @@ class WorkOutChange(Message[WorkedOut], frozen=True):
     returning: str | None
     names_action: bool
     is_profiled: bool = False
+    token: GrantedToken | None = None
 
 
 class GetReturnedRows(Message[RowCount], frozen=True):

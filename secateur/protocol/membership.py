@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
+from secateur.protocol.access import AccessRecord
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Message
 from secateur.protocol.query import ExecutionTotals
-from secateur.protocol.tokens import GrantedToken
 
 
 class Joined(Versions, frozen=True, kw_only=True):
-    """The member is in; ``views`` are the views that there are, by id, and ``tokens`` those of clients."""
+    """The member is in; ``views`` are the views that there are, by id, and ``access`` says who may do what."""
 
     views: list[int]
-    tokens: tuple[GrantedToken, ...] = ()
+    access: AccessRecord = AccessRecord()
 
 
 class JoinRequest(Message[Joined], frozen=True):

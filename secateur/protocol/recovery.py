@@ -13,10 +13,10 @@ import msgspec
 
 from secateur.partitioning.tables.table import ExternalTable, NamedType
 from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.protocol.access import AccessRecord
 from secateur.protocol.changes import SettleLoad, StreamBatch
 from secateur.protocol.hello import Pruning
 from secateur.protocol.message import Acknowledged, Message
-from secateur.protocol.tokens import GrantedToken
 
 
 class PublishedBatch(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
         last_member: The newest number of a member.
         done: The ids of the last requests that have changed the tables or views.
         streams: The last batch of each stream for each table.
-        tokens: The tokens of clients beside that of the cluster, as digests.
+        access: Who may do what: tokens as digests, roles and policies.
         draining: The members that are to own nothing, so that they can leave.
         drained: The members that own nothing and never will: their processes are to be ended.
         last_loads: Of each member that has left as the last owner of partitions, by the origin of the table.
@@ -84,7 +84,7 @@ class ControllerState(msgspec.Struct, frozen=True, kw_only=True):
     last_member: int = 0
     done: tuple[str, ...] = ()
     streams: tuple[PublishedBatch, ...] = ()
-    tokens: tuple[GrantedToken, ...] = ()
+    access: AccessRecord = AccessRecord()
     draining: tuple[str, ...] = ()
     drained: tuple[str, ...] = ()
     last_loads: Mapping[str, Mapping[int, LastLoad]] = {}
@@ -97,7 +97,7 @@ class ClusterRecord(msgspec.Struct, frozen=True):
         epoch: Grows with every start of a controller; members refuse what a controller of an earlier epoch sends.
         version: Grows with every change of the record within an epoch.
         topology: Members and owners.
-        state: An encoded :class:`ControllerState`. Members read nothing but the tokens out of it.
+        state: An encoded :class:`ControllerState`. Members read nothing but ``access`` out of it.
     """
 
     epoch: int

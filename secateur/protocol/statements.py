@@ -22,12 +22,13 @@ from msgspec.structs import replace
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.coerce import coerce
+from secateur.protocol.access import Rights
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.copy_file import CopyFile
 from secateur.protocol.hello import Pruning
 from secateur.protocol.row_merge import RowMerge
 from secateur.protocol.steps import SteppedQuery
-from secateur.protocol.tokens import TableRights, TokenRole
+from secateur.protocol.tokens import Privilege, TokenRole
 
 _FILES_REFUSED: Final = (
     "COPY, BACKUP, RESTORE and tables of files read and write files of the client's machine, and this connection"
@@ -73,7 +74,7 @@ class Statement:
         """The statement with other queries in place of its own, such as the forms by which a client routes them."""
         return self
 
-    def check_tables(self, rights: TableRights) -> None:
+    def check_tables(self, rights: Rights) -> None:
         """Refuse a statement that reads or changes more tables than these rights cover. The role is checked elsewhere.
 
         Raises:
@@ -147,6 +148,11 @@ class _Prepared(msgspec.Struct, Statement, frozen=True, tag=True):
         return replace(self, **{name: changed(query) for name, query in queries.items() if query is not None})
 
 
+def privileges_of(mode: InsertMode) -> tuple[Privilege, ...]:
+    """What an INSERT needs with its table."""
+    return (Privilege.INSERT, Privilege.UPDATE) if mode is InsertMode.UPSERT else (Privilege.INSERT,)
+
+
 class RowChange(_Prepared, frozen=True):
     """A statement that changes rows of a table, with the rows of its queries if it has some.
 
@@ -158,8 +164,13 @@ class RowChange(_Prepared, frozen=True):
     refused_to_others = ""
     table: TableDef
 
-    def check_tables(self, rights: TableRights) -> None:
-        rights.check_write(self.table.name)
+    @property
+    def needed(self) -> tuple[Privilege, ...]:
+        """What it needs with the table."""
+        return tuple(Privilege)
+
+    def check_tables(self, rights: Rights) -> None:
+        rights.check_write(self.table.name, self.needed)
         for query in self.queries:
             query.check_tables(rights)
 
@@ -171,7 +182,7 @@ class _OfSession(_Prepared, frozen=True):
     refused_to_others = _SET_REFUSED
     explained = "SET changes a setting of the session and reads no partition"
 
-    def check_tables(self, rights: TableRights) -> None:
+    def check_tables(self, rights: Rights) -> None:
         """It has no table."""
 
 
@@ -198,14 +209,15 @@ class SelectStatement(_Prepared, frozen=True, dict=True):
         plan_id: The id by which members know the plan.
         scans: Every reference to a table.
         columns: The columns of the result.
-        parameter_count: How many values a member is given: parameters of the user, then ``lists``, then the time.
+        parameter_count: How many values a member is given: parameters of the user, then ``hidden``, then the time.
         parameter_names: Their names in order, when they are named, else empty.
         empty: The answer when no partition can match, as an Arrow IPC stream; None when it depends on the parameters.
         deterministic: Whether equal data and parameters give equal rows.
         catalog_version: The catalog it was planned for.
         is_estimated: Whether estimates of sizes had a say in the plan, so that it may be another one when tables have
             grown.
-        lists: Long lists of literals of the text, which the plan takes as parameters.
+        hidden: Values that the plan takes as parameters: long lists of literals of the text, then what the server has
+            verified of the client, which members compare with its token.
         steps: The way to run the query in steps, for when pruning is on; None where that gains nothing.
         first_scans: The scans of the first step.
         reads_clock: Whether the last value is the time at which the statement starts.
@@ -225,7 +237,7 @@ class SelectStatement(_Prepared, frozen=True, dict=True):
     deterministic: bool
     catalog_version: int
     is_estimated: bool = False
-    lists: tuple[list[Any], ...] = ()
+    hidden: tuple[Any, ...] = ()
     steps: SteppedQuery | None = None
     first_scans: tuple[RoutedScan, ...] = ()
     reads_clock: bool = False
@@ -316,6 +328,10 @@ class CopyFrom(RowChange, frozen=True):
     columns: tuple[str, ...]
     file: CopyFile
 
+    @property
+    def needed(self) -> tuple[Privilege, ...]:
+        return (Privilege.INSERT,)
+
 
 class CopyTo(_Prepared, Generic[Q], frozen=True):
     """``COPY ... TO``: a query whose rows are to be written into a file."""
@@ -327,7 +343,7 @@ class CopyTo(_Prepared, Generic[Q], frozen=True):
     select: Q
     file: CopyFile
 
-    def check_tables(self, rights: TableRights) -> None:
+    def check_tables(self, rights: Rights) -> None:
         self.select.check_tables(rights)
 
 
@@ -345,7 +361,7 @@ class BackupTo(_Prepared, frozen=True):
     path: str
     tables: tuple[str, ...]
 
-    def check_tables(self, rights: TableRights) -> None:
+    def check_tables(self, rights: Rights) -> None:
         if not self.tables:
             raise rights.refusal_of("BACKUP of all tables")
         rights.check_reads(table.casefold() for table in self.tables)
@@ -403,6 +419,10 @@ class InsertRows(RowChange, frozen=True):
     catalog_version: int
     template: InsertTemplate | None = None
 
+    @property
+    def needed(self) -> tuple[Privilege, ...]:
+        return privileges_of(self.mode)
+
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedInsert(Statement):
@@ -413,7 +433,7 @@ class EvaluatedInsert(Statement):
     insert: InsertRows
     rows: pa.Table
 
-    def check_tables(self, rights: TableRights) -> None:
+    def check_tables(self, rights: Rights) -> None:
         self.insert.check_tables(rights)
 
 
@@ -430,6 +450,10 @@ class InsertSelect(RowChange, Generic[Q], frozen=True):
     select: Q
     mode: InsertMode
 
+    @property
+    def needed(self) -> tuple[Privilege, ...]:
+        return privileges_of(self.mode)
+
 
 class ChangeStatement(RowChange, Generic[Q], frozen=True):
     """``UPDATE`` or ``DELETE``: a query whose rows replace, or whose keys remove, rows of a table.
@@ -444,6 +468,10 @@ class ChangeStatement(RowChange, Generic[Q], frozen=True):
     query_fields = ("select",)
     kind: ChangeKind
     select: Q
+
+    @property
+    def needed(self) -> tuple[Privilege, ...]:
+        return (Privilege.DELETE if self.kind is ChangeKind.DELETE else Privilege.UPDATE,)
 
 
 class BatchInsert(msgspec.Struct, frozen=True):
@@ -477,6 +505,7 @@ class CoordinatedChange(RowChange, Generic[Q], frozen=True):
         is_single_partition: Whether the primary of a partition can carry it out by itself, when the keys that
             ``select`` names are in that one.
         batch: The same change for many sets of parameters at once; None where there is no such statement.
+        privileges: What it needs with the table.
     """
 
     is_cached = True
@@ -487,6 +516,11 @@ class CoordinatedChange(RowChange, Generic[Q], frozen=True):
     names_action: bool = False
     is_single_partition: bool = False
     batch: BatchInsert | None = None
+    privileges: tuple[Privilege, ...] = tuple(Privilege)
+
+    @property
+    def needed(self) -> tuple[Privilege, ...]:
+        return self.privileges
 
 
 class SetPruning(_OfSession, frozen=True):

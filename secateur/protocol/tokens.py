@@ -1,22 +1,17 @@
-"""Tokens: how they are made, listed and revoked, what servers keep of them, and what their bearers may do.
+"""Tokens: how they are made, listed and revoked, and what servers keep of them.
 
-Tokens for some tables only: what such a token was granted, and what its bearer may therefore do.
-
-A grant is on a name: of a table, a view, an external table, or a system table such as ``secateur.tables``. To read a
-view, its bearer needs the view and everything beneath it.
+What their bearers may do follows from them, from roles and from policies: :mod:`secateur.protocol.access`.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import IntEnum
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from enum import IntEnum, StrEnum
+from typing import Final, NamedTuple
 
 import msgspec
 
-from secateur.errors import AuthenticationError
 from secateur.protocol.message import Acknowledged, Message
 
 
@@ -37,90 +32,51 @@ class TokenRole(IntEnum):
         return self.name.lower()
 
 
+class Privilege(StrEnum):
+    """What a grant allows with the rows of a table."""
+
+    SELECT = "select"
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
 class TableGrant(NamedTuple):
-    """A role in one table.
+    """A privilege on one table.
 
     Attributes:
         table: Its name, case-folded.
-        role: READ, or WRITE, which contains it.
+        privilege: The privilege.
     """
 
     table: str
-    role: TokenRole
+    privilege: Privilege
 
 
-def grants_text(grants: Sequence[TableGrant]) -> str:
+GRANT_WORDS: Final[Mapping[str, tuple[Privilege, ...]]] = {
+    TokenRole.READ.title: (Privilege.SELECT,),
+    TokenRole.WRITE.title: tuple(Privilege),
+    **{privilege.value: (privilege,) for privilege in Privilege},
+}
+"""The words by which privileges are asked for."""
+
+
+def grants_text(grants: Iterable[TableGrant]) -> str:
     """Grants as they are asked for: ``read on items, orders; write on carts``."""
-    clauses = []
-    for role in (TokenRole.READ, TokenRole.WRITE):
-        names = sorted(_written(grant.table) for grant in grants if grant.role is role)
-        if names:
-            clauses.append(f"{role.title} on {', '.join(names)}")
-    return "; ".join(clauses)
+    held: dict[str, set[Privilege]] = {}
+    for grant in grants:
+        held.setdefault(grant.table, set()).add(grant.privilege)
+    tables: dict[str, list[str]] = {}
+    for table, privileges in held.items():
+        tables.setdefault(_privileges_text(privileges), []).append(_written(table))
+    return "; ".join(f"{text} on {', '.join(sorted(tables[text]))}" for text in sorted(tables))
 
 
-@dataclass(frozen=True, slots=True)
-class TableRights:
-    """The rights of the bearer of a token for some tables. A bearer of any other token has no such object.
-
-    Attributes:
-        token_id: Names the token.
-        text: Its grants, for people.
-        readable: The case-folded names of the tables that it may read.
-        writable: The names of the tables that it may change.
-    """
-
-    token_id: str
-    text: str
-    readable: frozenset[str]
-    writable: frozenset[str]
-
-    @classmethod
-    def of(cls, token_id: str, grants: Sequence[TableGrant]) -> TableRights | None:
-        """The rights of a token with these grants; None without any: it is for all tables."""
-        if not grants:
-            return None
-        writable = frozenset(grant.table for grant in grants if grant.role is TokenRole.WRITE)
-        return cls(token_id, grants_text(grants), writable | {grant.table for grant in grants}, writable)
-
-    def check_reads(self, tables: Iterable[str]) -> None:
-        """Refuse to read tables.
-
-        Args:
-            tables: Case-folded names. Cost: a tenth of a microsecond for a frozenset of a few.
-
-        Raises:
-            AuthenticationError: One of them was not granted.
-        """
-        missing = frozenset(tables) - self.readable
-        if missing:
-            raise self._refusal(TokenRole.READ, missing)
-
-    def check_write(self, table: str) -> None:
-        """Refuse to change a table.
-
-        Args:
-            table: Its name, in any case.
-
-        Raises:
-            AuthenticationError: It was not granted.
-        """
-        if table.casefold() not in self.writable:
-            raise self._refusal(TokenRole.WRITE, (table.casefold(),))
-
-    def refusal_of(self, what: str) -> AuthenticationError:
-        """The error for what needs a token for all tables."""
-        return AuthenticationError(
-            f"{what} needs a token for all tables, and the token {self.token_id!r} of this connection has"
-            f" {self.text!r}; nothing was done: ask who has a token with the role 'admin'"
-        )
-
-    def _refusal(self, role: TokenRole, tables: Iterable[str]) -> AuthenticationError:
-        right = grants_text([TableGrant(table, role) for table in tables])
-        return AuthenticationError(
-            f"this needs a token with {right!r}, and the token {self.token_id!r} of this connection has {self.text!r};"
-            f" nothing was done: who has a token with the role 'admin' can make one by tokens.create({right!r})"
-        )
+def _privileges_text(privileges: set[Privilege]) -> str:
+    if len(privileges) == len(Privilege):
+        return TokenRole.WRITE.title
+    words = {Privilege.SELECT: TokenRole.READ.title}
+    return ", ".join(words.get(each, each.value) for each in Privilege if each in privileges)
 
 
 def _written(name: str) -> str:
@@ -132,11 +88,15 @@ class GrantedToken(msgspec.Struct, frozen=True):
 
     Attributes:
         id: Names it; no secret.
-        role: The role of its bearer.
+        role: What its bearer may do in the tables that it is good for.
         digest: :func:`digest_of` the token, which itself is kept nowhere.
         name: Its purpose, in the words of the one who made it.
         created: Seconds since the epoch.
-        tables: The only tables for which it is good; empty for all. The highest role in them is ``role``.
+        tables: What it was granted itself.
+        principal: Whom its bearer acts for; empty for nobody in particular.
+        roles: The case-folded names of roles made by CREATE ROLE, whose grants it has.
+        claims: What is known of its bearer, by name: ``session('tenant')`` is the one named ``tenant``.
+        expires: Seconds since the epoch at which it ends; None for never.
     """
 
     id: str
@@ -145,11 +105,25 @@ class GrantedToken(msgspec.Struct, frozen=True):
     name: str = ""
     created: float = 0.0
     tables: tuple[TableGrant, ...] = ()
+    principal: str = ""
+    roles: tuple[str, ...] = ()
+    claims: Mapping[str, str] = {}
+    expires: float | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it is good for what was granted alone, to itself or to its roles; else it is for all tables."""
+        return bool(self.tables or self.roles)
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether its bearer owns the cluster, and with it all rows, as an owner of PostgreSQL's tables does."""
+        return self.role >= TokenRole.ADMIN and not self.is_limited
 
     @property
     def title(self) -> str:
-        """The purpose of the token: ``read``, or ``read on orders; write on carts``."""
-        return grants_text(self.tables) or self.role.title
+        """The purpose of the token: ``read``, ``reader``, or ``read on orders; write on carts``."""
+        return "; ".join(filter(None, (", ".join(self.roles), grants_text(self.tables)))) or self.role.title
 
     def __repr__(self) -> str:
         return f"GrantedToken(id={self.id!r}, role={self.title!r}, name={self.name!r})"
@@ -171,7 +145,7 @@ class NewToken(msgspec.Struct, frozen=True):
 
 
 class KnownTokens(msgspec.Struct, frozen=True):
-    """All tokens that are valid beside that of the cluster. Members read it out of the record of the controller."""
+    """Tokens that are valid, without their digests."""
 
     tokens: tuple[GrantedToken, ...] = ()
 
@@ -182,12 +156,20 @@ class CreateToken(Message[NewToken], frozen=True):
     Attributes:
         role: The role of its bearer.
         name: Its purpose.
-        tables: The only tables for which it is good, with a role each; empty for all.
+        tables: What it is good for; nothing here and in ``roles`` for all tables.
+        principal: As of :class:`GrantedToken`, and so are the following.
+        roles: Names of roles.
+        claims: Claims by their names.
+        expires: When it ends.
     """
 
     role: TokenRole
     name: str = ""
     tables: tuple[TableGrant, ...] = ()
+    principal: str = ""
+    roles: tuple[str, ...] = ()
+    claims: Mapping[str, str] = {}
+    expires: float | None = None
 
 
 class ListTokens(Message[KnownTokens], frozen=True):

@@ -12,8 +12,10 @@ import contextlib
 import itertools
 import logging
 import socket
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
@@ -24,7 +26,7 @@ from secateur.protocol.codec import Codec
 from secateur.protocol.hello import FrameLimits, Greeting
 from secateur.protocol.message import Failure, Role
 from secateur.protocol.operations import Operation, OperationBase, role_needed
-from secateur.protocol.tokens import TokenRole
+from secateur.protocol.tokens import GrantedToken, TokenRole
 from secateur.tracing import is_installed, record_error
 from secateur.wire.frame_receiver import FrameReceiver
 from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
@@ -163,10 +165,22 @@ class ServerConnection(FrameReceiver):
         if self._in_flight and self._peer is not None and not self._refused and self._outbox.is_clear:
             self._write(FrameKind.ALIVE, b"")
 
-    def check_token(self, tokens: TokenBook) -> None:
-        """Hang up, with a word, if the token of the peer is not valid any more."""
-        if self._peer is not None and self._peer.token_id is not None and not tokens.has(self._peer.token_id):
+    def access_changed(self, tokens: TokenBook) -> None:
+        """Work out anew what the peer may do; hang up, with a word, if its token is not valid any more."""
+        if self._peer is None or self._peer.token is None:
+            return
+        if not tokens.has(self._peer.token):
             self._refuse(AuthenticationError(f"the token {self._peer.token_id!r} was revoked: use another one"))
+        else:
+            self._act_as(replace(self._peer, rights=tokens.rights(self._peer.token)))
+
+    def _act_as(self, peer: PeerInfo) -> None:
+        self._peer = peer
+        is_short = peer.role is Role.CLIENT and peer.rights is None and peer.token_role >= _SHORT_ROLE
+        self._answered = self._offered if is_short else None
+
+    def _expire(self, token: GrantedToken) -> None:
+        self._refuse(AuthenticationError(f"the token {token.id!r} has expired: connect with another one"))
 
     async def close(self) -> None:
         """Drop the connection at once."""
@@ -284,21 +298,22 @@ class ServerConnection(FrameReceiver):
         self.read_more()
         host, port, *_ = self._transport.get_extra_info("peername") or ("?", 0)
         connection_id = next(_ids)
-        self._peer = PeerInfo(
+        token = proven.token
+        peer = PeerInfo(
             connection_id,
             f"{host}:{port}",
             proven.client,
             self._token is not None,
             proven.role,
             proven.session or f"connection {connection_id}",
-            proven.token_role,
-            proven.token_id,
-            proven.rights,
+            token,
+            None if self._tokens is None else self._tokens.rights(token),
         )
         self._decoder.limits = self._limits
-        if proven.role is Role.CLIENT and proven.rights is None and proven.token_role >= _SHORT_ROLE:
-            self._answered = self._offered
-        self._answer(frame, self._peer)
+        self._act_as(peer)
+        if token is not None and token.expires is not None:
+            self._timer = self._loop.call_later(max(token.expires - time.time(), 0.0), self._expire, token)
+        self._answer(frame, peer)
 
     def _checked(self, frame: Frame, peer: PeerInfo) -> OperationBase:
         """The operation of a frame, if its sender may request it.

@@ -8,52 +8,77 @@ cluster.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from secateur.errors import AuthenticationError, UnreachableError
+from secateur.protocol.access import AccessRecord, Rights
 from secateur.protocol.codec import decode
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.message import Role
 from secateur.protocol.operations import Operation
-from secateur.protocol.tokens import GrantedToken, TableRights, TokenRole, digest_of
+from secateur.protocol.tokens import GrantedToken, digest_of
 from secateur.wire.frames import Frame
 from secateur.wire.limits import Limits
 
+Verifier: TypeAlias = Callable[[str], GrantedToken | None]
+"""What a signed token says, for one that this cluster did not make; None for a text that is none.
+
+Raises:
+    AuthenticationError: It is one, and not valid.
+"""
+
 
 class TokenBook:
-    """Finds tokens by their digest. Lives on one event loop.
+    """Finds tokens by their digest, and knows what their bearers may do. Lives on one event loop.
 
     Args:
         is_complete: Whether it is as it should be from the beginning. If not, it is once it was told the tokens: a
             process that has just started does not know them yet, and may not call one wrong.
+        verifier: Reads signed tokens of others; None where there are none.
     """
 
-    def __init__(self, *, is_complete: bool = True) -> None:
+    def __init__(self, *, is_complete: bool = True, verifier: Verifier | None = None) -> None:
         self.is_complete = is_complete
+        self.access = AccessRecord()
+        self._verifier = verifier
         self._tokens: dict[bytes, GrantedToken] = {}
+        self._ids: frozenset[str] = frozenset()
 
-    def take(self, tokens: Iterable[GrantedToken]) -> None:
-        """Accept these tokens and no others."""
+    def take(self, access: AccessRecord) -> None:
+        """Accept the tokens of a record and no others, with the roles and policies in it."""
         self.is_complete = True
-        self._tokens = {token.digest: token for token in tokens}
+        self.access = access
+        self._tokens = {token.digest: token for token in access.tokens}
+        self._ids = frozenset(token.id for token in access.tokens)
 
     def find(self, token: str) -> GrantedToken | None:
         """The record of a token; None if there is no such token.
 
         Raises:
+            AuthenticationError: It is over, or a signed one that is not valid.
             UnreachableError: The tokens of the cluster are not known yet.
         """
         found = self._tokens.get(digest_of(token))
+        if found is None and self._verifier is not None:
+            found = self._verifier(token)
         if found is None and not self.is_complete:
             raise UnreachableError(
                 "this process has just started and does not know the tokens of the cluster yet: connect again"
             )
+        if found is not None and found.expires is not None and found.expires <= time.time():
+            raise AuthenticationError(f"the token {found.id!r} has expired: ask for another one")
         return found
 
-    def has(self, token_id: str) -> bool:
-        """Whether a token is valid still."""
-        return any(token.id == token_id for token in self._tokens.values())
+    def has(self, token: GrantedToken) -> bool:
+        """Whether a token is valid still; a signed one is until it expires."""
+        return not token.digest or token.id in self._ids
+
+    def rights(self, token: GrantedToken | None) -> Rights | None:
+        """What the bearer of a token may do; None for one that may do everything that its role allows."""
+        return None if token is None else Rights.of(token, self.access)
 
 
 _CLIENT_CHARS_MAX = 200
@@ -74,14 +99,12 @@ class ClusterIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """The claims that a hello has proved: name, role and session of the peer, and what its token is good for."""
+    """The claims that a hello has proved: name, role and session of the peer, and its token; None for the cluster's."""
 
     client: str
     role: Role
     session: str
-    token_role: TokenRole = TokenRole.CODE
-    token_id: str | None = None
-    rights: TableRights | None = None
+    token: GrantedToken | None = None
 
 
 def hello(token: str | None, client: str, identity: ClusterIdentity | None, session: str = "") -> Hello:
@@ -124,11 +147,7 @@ def check_hello(frame: Frame, token: str | None, secret: str | None = None, toke
                     "the token is wrong or was revoked: use the one that the cluster was started with, or one that was"
                     " made since"
                 )
-    proven = Proven(said.client[:_CLIENT_CHARS_MAX], _role(said, secret), said.session[:_CLIENT_CHARS_MAX])
-    if granted is None:
-        return proven
-    rights = TableRights.of(granted.id, granted.tables)
-    return replace(proven, token_role=granted.role, token_id=granted.id, rights=rights)
+    return Proven(said.client[:_CLIENT_CHARS_MAX], _role(said, secret), said.session[:_CLIENT_CHARS_MAX], granted)
 
 
 def _role(said: Hello, secret: str | None) -> Role:

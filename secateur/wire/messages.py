@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, Type
 
 import msgspec
 
+from secateur.protocol.access import Rights
 from secateur.protocol.codec import Codec
 from secateur.protocol.message import Role
 from secateur.protocol.operations import Operation, OperationBase
-from secateur.protocol.tokens import TableRights, TokenRole
+from secateur.protocol.tokens import GrantedToken, TokenRole
 from secateur.tracing import ServedSpan, TraceContext, carried
 from secateur.wire.frames import FrameKind, Payload, encode_frame
 
@@ -36,9 +37,9 @@ class PeerInfo:
         authenticated: Whether the server has a token and the peer proved it.
         role: The role that it proved.
         session: The session of a client, which may have several connections; of another peer, the connection.
-        token_role: What the bearer of its token may do.
-        token_id: Names that token; None for the token of the cluster, and where there is none.
-        rights: The tables for which it is good; None for all.
+        token: Its token; None for that of the cluster, and where there is none.
+        rights: What its bearer may do; None for everything that its role allows. It is worked out anew when roles and
+            policies change.
     """
 
     connection_id: int
@@ -47,9 +48,18 @@ class PeerInfo:
     authenticated: bool
     role: Role = Role.CLIENT
     session: str = ""
-    token_role: TokenRole = TokenRole.CODE
-    token_id: str | None = None
-    rights: TableRights | None = None
+    token: GrantedToken | None = None
+    rights: Rights | None = None
+
+    @property
+    def token_role(self) -> TokenRole:
+        """What the bearer of its token may do."""
+        return TokenRole.CODE if self.token is None else self.token.role
+
+    @property
+    def token_id(self) -> str | None:
+        """Names its token."""
+        return None if self.token is None else self.token.id
 
 
 class Request(msgspec.Struct, Generic[M], frozen=True):

@@ -7,11 +7,12 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
 from secateur.errors import AuthenticationError, Error, OperationalError
+from secateur.protocol.access import AccessRecord, Rights
 from secateur.protocol.operations import Operation, OperationBase
 from secateur.protocol.tokens import GrantedToken
 from secateur.wire.connection import Answered, ServerConnection
@@ -286,11 +287,20 @@ class FrameServer:
             ),
         )
 
-    def take_tokens(self, tokens: Iterable[GrantedToken]) -> None:
-        """Accept these tokens and no others; connections with one that is not among them are closed."""
-        self._tokens.take(tokens)
+    def take_access(self, access: AccessRecord) -> None:
+        """Act on these tokens, roles and policies, and no others.
+
+        Connections with a token that is not among them are closed.
+        """
+        if self._tokens.is_complete and access == self._tokens.access:
+            return
+        self._tokens.take(access)
         for connection in list(self._connections):
-            connection.check_token(self._tokens)
+            connection.access_changed(self._tokens)
+
+    def rights_of(self, token: GrantedToken | None) -> Rights | None:
+        """What the bearer of a token may do; None for one that may do everything that its role allows."""
+        return self._tokens.rights(token)
 
     @property
     def knows_tokens(self) -> bool:

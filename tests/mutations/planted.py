@@ -388,8 +388,8 @@ PLANTED: Final = (
     Mutation(
         "the rights of a token are not asked for the tables of the steps before a statement",
         "cluster/member/table_checks.py",
-        "return self._read_plans((asked.plan, *_plans_of(asked.steps)), rights)",
-        "return self._read_plans((asked.plan,), rights)",
+        "return self._read_plans((asked.plan, *_plans_of(asked.steps)), asked.params, rights)",
+        "return self._read_plans((asked.plan,), asked.params, rights)",
     ),
     Mutation(
         "rows that were written since tables were counted take no memory",

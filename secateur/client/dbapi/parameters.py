@@ -87,13 +87,13 @@ def values_of(statement: SelectStatement, params: list[Any] | dict[str, Any], st
         ParameterError: They are not those of the statement.
         DataError: One is no value of the column that it is for.
     """
-    lists = statement.lists
+    hidden = statement.hidden
     if statement.reads_clock:
-        values = ordered_values(params, statement.parameter_count - len(lists) - 1, statement.parameter_names)
-        values = [*values, *lists, datetime.fromtimestamp(started, UTC)]
+        values = ordered_values(params, statement.parameter_count - len(hidden) - 1, statement.parameter_names)
+        values = [*values, *hidden, datetime.fromtimestamp(started, UTC)]
     else:
-        values = ordered_values(params, statement.parameter_count - len(lists), statement.parameter_names)
-        values = [*values, *lists] if lists else values
+        values = ordered_values(params, statement.parameter_count - len(hidden), statement.parameter_names)
+        values = [*values, *hidden] if hidden else values
     return [*as_texts(values, statement.textual)] if statement.textual else values
 
 

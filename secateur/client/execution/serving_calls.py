@@ -46,7 +46,8 @@ def serving_call(session: Session, statement: SelectStatement) -> ServingCall | 
 
 
 def _compiled(statement: SelectStatement, topology: Topology) -> ServingCall | None:
-    if statement.steps is not None or statement.lists or statement.reads_clock:
+    hidden = statement.hidden
+    if statement.steps is not None or statement.reads_clock or any(isinstance(value, list) for value in hidden):
         return None
     scans = [scan for scan in statement.scans if not scan.replicated]
     if not scans or statement.parameter_names or any(scan.tree.expressions for scan in scans):
@@ -56,6 +57,8 @@ def _compiled(statement: SelectStatement, topology: Topology) -> ServingCall | N
     owners: dict[tuple[str, int], str] = {}  # of this topology
 
     def call(session: Session, params: list[Any], started_s: float) -> SelectResult | None:
+        if hidden:
+            params = [*params, *hidden]
         if len(params) != count or session.pruning is not Pruning.ON:
             return None
         by_owner: dict[str, list[int]] = {}

@@ -106,8 +106,7 @@ class Catalog:
         Raises:
             UnknownTableError: Neither; the message names the nearest ones.
         """
-        folded = name.casefold()
-        found = self.by_name.get(folded) or self.views.get(folded) or self.external_tables.get(folded)
+        found = self.find_relation(name.casefold())
         if found is None:
             known: dict[str, TableDef | ViewDef | ExternalTable] = {
                 **self.by_name,
@@ -116,6 +115,10 @@ class Catalog:
             }
             raise UnknownTableError(f"table {name!r} does not exist; {self._hint(name, known)}", table=name)
         return found
+
+    def find_relation(self, folded: str) -> TableDef | ViewDef | ExternalTable | None:
+        """The table, view or external table of a case-folded name, or None."""
+        return self.by_name.get(folded) or self.views.get(folded) or self.external_tables.get(folded)
 
     def _hint(self, name: str, known: Mapping[str, TableDef | ViewDef | ExternalTable]) -> str:
         if name.casefold().endswith(_FILE_ENDINGS):

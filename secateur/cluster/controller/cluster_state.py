@@ -33,11 +33,11 @@ from secateur.cluster.peers import Peers
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.protocol.access import AccessRecord
 from secateur.protocol.hello import Pruning
 from secateur.protocol.message import Message
 from secateur.protocol.operations import operation_of
 from secateur.protocol.recovery import ControllerState, LastLoad
-from secateur.protocol.tokens import GrantedToken
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Payload
 
@@ -68,7 +68,7 @@ class ClusterState:
         clock: Seconds that only grow.
         pruning: The setting of sessions that have not set their own.
         on_superseded: Called when a member knows a controller of a later epoch.
-        on_tokens: Called with the tokens of clients whenever others are valid.
+        on_access: Called with what says who may do what whenever it changes.
         last_loads: Gives what members were told to publish that have left as the last owners of partitions.
 
     Attributes:
@@ -89,7 +89,7 @@ class ClusterState:
         clock: Callable[[], float] = lease_clock_s,
         pruning: Pruning = Pruning.ON,
         on_superseded: Callable[[], None] = lambda: None,
-        on_tokens: Callable[[tuple[GrantedToken, ...]], None] = lambda _: None,
+        on_access: Callable[[AccessRecord], None] = lambda _: None,
         last_loads: Callable[[Collection[str]], Mapping[str, Mapping[int, LastLoad]]] = lambda _: {},
     ) -> None:
         self._peers = peers
@@ -113,8 +113,8 @@ class ClusterState:
         self.last_member = 0
         self._done: tuple[str, ...] = ()
         self._streams = StreamBatches()
-        self._tokens: tuple[GrantedToken, ...] = ()
-        self._on_tokens = on_tokens
+        self._access = AccessRecord()
+        self._on_access = on_access
         self._last_loads = last_loads
         self._request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
         self.events = EventLog()
@@ -188,14 +188,14 @@ class ClusterState:
         self._deliver()
 
     @property
-    def tokens(self) -> tuple[GrantedToken, ...]:
-        """The tokens of clients beside that of the cluster."""
-        return self._tokens
+    def access(self) -> AccessRecord:
+        """The tokens of clients beside that of the cluster, roles and policies; replaced as a whole."""
+        return self._access
 
-    @tokens.setter
-    def tokens(self, tokens: tuple[GrantedToken, ...]) -> None:
-        self._tokens = tokens
-        self._on_tokens(tokens)
+    @access.setter
+    def access(self, access: AccessRecord) -> None:
+        self._access = access
+        self._on_access(access)
         self._deliver()
 
     @property
@@ -278,8 +278,8 @@ class ClusterState:
         self._pruning, self.last_member, self._done = state.pruning, state.last_member, state.done
         self._changing_table, self._changing_for = changing_of(state), state.changing_for
         self._streams = StreamBatches(state.streams)
-        self._tokens = state.tokens
-        self._on_tokens(self._tokens)
+        self._access = state.access
+        self._on_access(self._access)
         self._leaving = Leaving(frozenset(state.draining), frozenset(state.drained).intersection(topology.member_ids))
         for member_id in topology.member_ids:
             self._watch.joined(member_id, self._clock())
@@ -314,7 +314,7 @@ class ClusterState:
             self.last_member,
             self._done,
             self._streams,
-            self._tokens,
+            self._access,
             self._leaving,
             self._last_loads(absent_owners(self._topology)),
         )

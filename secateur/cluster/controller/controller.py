@@ -88,7 +88,7 @@ class Controller:
             stall_s=settings.member_stall_s,
             pruning=settings.pruning,
             on_superseded=self._superseded,
-            on_tokens=self._server.take_tokens,
+            on_access=self._server.take_access,
             last_loads=lambda owners: self._loads.numbers.last_loads(owners),
         )
         self._loads = LoadPublisher(self._state, self._state.has_member)
@@ -216,7 +216,7 @@ class Controller:
         self._background.start(self._watch(), "controller watches members")
         self._background.start(self._system_tables.history.keep(), "controller keeps the history")
         if self._takeover.is_over:
-            self._server.take_tokens(self._state.tokens)
+            self._server.take_access(self._state.access)
             self._rebalancer.start()
         else:
             self._background.start(self._recover(), "controller recovers")
@@ -290,7 +290,7 @@ class Controller:
         tables = self._state.catalog.tables() if name is None else (self._state.catalog.table(name),)
         rights = request.peer.rights
         if rights is not None:
-            tables = tuple(table for table in tables if table.name.casefold() in rights.readable)
+            tables = tuple(table for table in tables if rights.may_read(table.name.casefold()))
         outlines = request.message.outlines
         definitions = [TableDefinition.of(table, known=known, outline=outlines) for table in tables]
         return Reply(catalog.Tables(tables=definitions, **self._versions()))
@@ -363,7 +363,7 @@ class Controller:
         await self._joining.join(MemberAddress(asked.member, asked.host, asked.port, asked.node))
         self._jobs.member_joined(asked.member)
         state = self._state
-        return Reply(membership.Joined(views=state.catalog.adopted_ids, tokens=state.tokens, **self._versions()))
+        return Reply(membership.Joined(views=state.catalog.adopted_ids, access=state.access, **self._versions()))
 
     async def _name_member(self, request: Request[membership.NameMember]) -> Reply[membership.MemberName]:
         """An id for a member that comes, or the ids of those in whose place it can come.

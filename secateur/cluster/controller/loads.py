@@ -383,7 +383,14 @@ def _staging(
     load: LoadPublication, asked: changes.ChangeSeveralPartitions, partitions: list[int]
 ) -> changes.StageChange:
     return changes.StageChange(
-        load.load_id, asked.plan, asked.params, asked.pruning, asked.operation, partitions, asked.is_profiled
+        load.load_id,
+        asked.plan,
+        asked.params,
+        asked.pruning,
+        asked.operation,
+        partitions,
+        asked.is_profiled,
+        asked.token,
     )
 
 
@@ -398,6 +405,7 @@ def _working_out(load: LoadPublication, asked: changes.ChangeTable) -> changes.W
         returning=asked.returning,
         names_action=asked.names_action,
         is_profiled=asked.is_profiled,
+        token=asked.token,
     )
 
 
@@ -438,7 +446,7 @@ async def _all(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def _as_load_failure(load: LoadPublication, cause: BaseException) -> errors.Error:
-    if isinstance(cause, (errors.PartitionLostError, errors.LimitExceededError)) or (
+    if isinstance(cause, (errors.PartitionLostError, errors.LimitExceededError, errors.PolicyError)) or (
         isinstance(cause, errors.Error) and not isinstance(cause, errors.OperationalError)
     ):
         return cause

@@ -44,6 +44,12 @@ _KEPT_MAX: Final = 1_000
 _ASK_AGAIN_S: Final = 0.1
 
 
+def _on_behalf(request: Request[C]) -> Request[C]:
+    """A change with the token of its client for the members, which know nothing else of it; whatever it said itself."""
+    token = None if request.peer.rights is None else request.peer.token
+    return replace(request, message=replace(request.message, token=token))
+
+
 class Publications:
     """Publishes what was staged at the members. Lives on the controller's event loop.
 
@@ -99,11 +105,11 @@ class Publications:
 
     def change_several(self, request: Request[changes.ChangeSeveralPartitions]) -> Handled:
         """Carry out an UPDATE or DELETE that concerns several partitions, or a replicated table."""
-        return self._once(self._change_several, request, self._changed)
+        return self._once(self._change_several, _on_behalf(request), self._changed)
 
     def change_table(self, request: Request[changes.ChangeTable]) -> Handled:
         """Carry out a change that one member works out for all partitions."""
-        return self._once(self._change_table, request, self._changed)
+        return self._once(self._change_table, _on_behalf(request), self._changed)
 
     async def abort_load(self, request: Request[changes.AbortLoad]) -> Reply[Acknowledged]:
         """Forget what a load has staged, whose client has given it up."""

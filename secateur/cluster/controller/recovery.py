@@ -35,10 +35,10 @@ from secateur.cluster.controller.stream_batches import StreamBatches
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.partitioning.topology.topology import Topology
 from secateur.planner.views import ViewDef
+from secateur.protocol.access import AccessRecord
 from secateur.protocol.codec import decode, encode
 from secateur.protocol.hello import Pruning
 from secateur.protocol.recovery import ClusterRecord, ControllerState, LastLoad, MemberReport
-from secateur.protocol.tokens import GrantedToken
 
 _EPOCH_SHIFT: Final = 40
 _UNSEEN_VERSIONS: Final = 1_000
@@ -221,7 +221,7 @@ class RestOfState:
     last_member: int
     done: tuple[str, ...]
     streams: StreamBatches
-    tokens: tuple[GrantedToken, ...]
+    access: AccessRecord
     leaving: Leaving
     last_loads: Mapping[str, Mapping[int, LastLoad]]
 
@@ -267,7 +267,7 @@ class RecordEncoder:
             last_member=rest.last_member,
             done=rest.done,
             streams=rest.streams.entries,
-            tokens=rest.tokens,
+            access=rest.access,
             draining=tuple(sorted(rest.leaving.draining)),
             drained=tuple(sorted(rest.leaving.drained)),
             last_loads=rest.last_loads,

@@ -20,6 +20,7 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import ExternalTable, NamedType, TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.planner.binding.catalog_view import ANYBODY, Viewer
 from secateur.planner.cached_plan import typed_parameters
 from secateur.planner.cost_model import CostModel
 from secateur.planner.explain.explain import explain
@@ -30,9 +31,9 @@ from secateur.planner.segmented_stack import nested_too_deeply, with_deep_stack
 from secateur.planner.statement import Command, ExplainFormat, ExplainStatement, PlannedSelect
 from secateur.planner.views import ViewDef
 from secateur.protocol import statements
+from secateur.protocol.access import Rights
 from secateur.protocol.query import Explained
 from secateur.protocol.steps import QueryPart, QueryStep, SteppedQuery
-from secateur.protocol.tokens import TableRights
 from secateur.wire import Payload, encode_table
 
 T = TypeVar("T")
@@ -54,14 +55,19 @@ class PlanningView:
         topology: Members and owners.
         statistics_snapshot: The statistics of the tables.
         list_partitions: Lists the partitions of an external table, for EXPLAIN.
-        rights: The tables that the statement may read; None for all.
+        viewer: Whom the statement is planned for.
     """
 
     catalog: Catalog
     topology: Topology
     statistics_snapshot: StatisticsSnapshot = NO_STATISTICS
     list_partitions: ListPartitions | None = None
-    rights: TableRights | None = None
+    viewer: Viewer = ANYBODY
+
+    @property
+    def rights(self) -> Rights | None:
+        """What the viewer may do; None for everything."""
+        return self.viewer.rights
 
     @property
     def version(self) -> int:
@@ -177,8 +183,8 @@ class StatementReplies:
             NotSupportedError: It is right, but not implemented.
         """
         started_s = time.perf_counter()
-        rights = view.rights  # an earlier plan would not look its tables up
-        statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings, anew=rights is not None))
+        rights = view.rights
+        statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings, viewer=view.viewer))
         planning_ms = (time.perf_counter() - started_s) * 1000
         if rights is not None:
             statement.check_tables(rights)
@@ -201,7 +207,9 @@ class StatementReplies:
 
     def explain(self, sql: str, params: Params, settings: Mapping[str, Any], view: PlanningView) -> Explained:
         """Describe how a statement would run."""
-        statement = bounded_depth(lambda: self._planner.prepare(sql, params, view, settings, anew=True))
+        statement = bounded_depth(
+            lambda: self._planner.prepare(sql, params, view, settings, viewer=view.viewer, anew=True)
+        )
         if view.rights is not None:
             statement.check_tables(view.rights)
         target = statement.target if isinstance(statement, ExplainStatement) else statement
@@ -223,7 +231,7 @@ class StatementReplies:
             deterministic=plan.deterministic,
             catalog_version=plan.catalog_version,
             is_estimated=plan.is_estimated,
-            lists=statement.lists,
+            hidden=statement.hidden,
             steps=self._kept(statement, sql).steps,
             first_scans=() if first is statement else _routed_scans(first.plan),
             reads_clock=plan.reads_clock,

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from secateur.cluster.controller.access_commands import AccessCommands
+from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.membership import SettingChanged
@@ -26,6 +28,7 @@ from secateur.cluster.controller.view_commands import ExternalTableCommands, Typ
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import AuthenticationError, ProgrammingError
 from secateur.planner import statement as planned
+from secateur.planner.binding.catalog_view import ANYBODY, Viewer
 from secateur.protocol import query
 from secateur.protocol.hello import GivenVersions
 from secateur.protocol.statements import CreateTableAs, CreateTableFrom, Done, Statement
@@ -72,6 +75,7 @@ class StatementRequests:
         planning_timeout_s: float,
     ) -> None:
         self._state = state
+        self._access_commands = AccessCommands(state)
         self._statistics = statistics
         self._statements = statements
         self._table_commands = table_commands
@@ -162,6 +166,8 @@ class StatementRequests:
         return await asyncio.shield(task)
 
     async def _carried_out(self, command: planned.Command) -> str:
+        if isinstance(command, planned.AccessCommand):
+            return await self._access_commands.carry_out(command)
         match command:
             case planned.CreateTable(table, if_not_exists, or_replace):
                 await self._table_commands.create(table, if_not_exists=if_not_exists, or_replace=or_replace)
@@ -253,10 +259,17 @@ class StatementRequests:
     ) -> tuple[T, int]:
         asked, statistics = request.message, self._statistics.statistics_snapshot
         listing = partial(self._external_tables.list_partitions, asyncio.get_running_loop())
-        view = PlanningView(self._state.catalog, self._state.topology, statistics, listing, request.peer.rights)
+        viewer = _viewer(request.peer, self._state.catalog)
+        view = PlanningView(self._state.catalog, self._state.topology, statistics, listing, viewer)
         planning = partial(work, asked.sql, asked.params, asked.settings, view)
         planned = self._planning.run(request.peer.connection_id, planning)
         return await self._requests.run(RequestState.PLANNING, asked.sql, planned), statistics.version
+
+
+def _viewer(peer: PeerInfo, catalog: Catalog) -> Viewer:
+    """Whom a statement of a peer is planned for."""
+    claims = {} if peer.token is None else peer.token.claims
+    return ANYBODY if peer.rights is None and not claims else Viewer(claims, peer.rights, catalog.find_relation)
 
 
 def _check_role(statement: Statement, peer: PeerInfo) -> None:

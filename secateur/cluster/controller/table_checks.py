@@ -13,11 +13,14 @@ from typing import Any, Final
 
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.statement_replies import StatementReplies
-from secateur.cluster.member.table_checks import check_change, check_ranges
+from secateur.cluster.member.table_checks import KINDS, PRIVILEGES, check_change, check_plan, check_ranges
+from secateur.errors import TopologyChangedError
+from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.access import Rights, WriteKind
 from secateur.protocol.catalog import GetRanges, GetTables, MakeRanges, RefreshStatistics
 from secateur.protocol.changes import ChangeSeveralPartitions, ChangeTable, PublishLoad
 from secateur.protocol.operations import Operation, OperationBase
-from secateur.protocol.tokens import TableRights
+from secateur.protocol.tokens import Privilege
 from secateur.wire import Request
 
 _OPEN: Final = frozenset(
@@ -45,17 +48,17 @@ class ControllerTableChecks:
     def __init__(self, statements: StatementReplies, catalog: Callable[[], Catalog]) -> None:
         self._statements = statements
         self._catalog = catalog
-        self._checks: dict[OperationBase, Callable[[Any, TableRights], None]] = {
+        self._checks: dict[OperationBase, Callable[[Any, Rights], None]] = {
             Operation.GET_TABLES: self._get_tables,
             Operation.GET_RANGES: self._get_ranges,
             Operation.REFRESH_STATISTICS: self._refresh_statistics,
-            Operation.MAKE_RANGES: self._write_table,
-            Operation.PUBLISH_LOAD: self._write_table,
+            Operation.MAKE_RANGES: self._make_ranges,
+            Operation.PUBLISH_LOAD: self._publish_load,
             Operation.CHANGE_SEVERAL_PARTITIONS: self._change_several,
             Operation.CHANGE_TABLE: self._change_table,
         }
 
-    def check(self, request: Request[Any], rights: TableRights) -> None:
+    def check(self, request: Request[Any], rights: Rights) -> None:
         """Refuse a request that needs more than these rights.
 
         Raises:
@@ -67,23 +70,47 @@ class ControllerTableChecks:
         elif request.operation not in _OPEN:
             raise rights.refusal_of(f"{request.operation.title!r}")
 
-    def _get_tables(self, asked: GetTables, rights: TableRights) -> None:
+    def _get_tables(self, asked: GetTables, rights: Rights) -> None:
         if asked.name is not None:  # of all tables, the handler leaves out what may not be read
             rights.check_reads((asked.name.casefold(),))
 
-    def _get_ranges(self, asked: GetRanges, rights: TableRights) -> None:
+    def _get_ranges(self, asked: GetRanges, rights: Rights) -> None:
         check_ranges(self._catalog().tables(), asked, rights)
 
-    def _refresh_statistics(self, asked: RefreshStatistics, rights: TableRights) -> None:
+    def _refresh_statistics(self, asked: RefreshStatistics, rights: Rights) -> None:
         rights.check_reads((asked.table.casefold(),))
 
-    def _write_table(self, asked: MakeRanges | PublishLoad, rights: TableRights) -> None:
-        rights.check_write(asked.table)
+    def _make_ranges(self, asked: MakeRanges, rights: Rights) -> None:
+        rights.check_write(asked.table, (Privilege.INSERT,))
 
-    def _change_several(self, asked: ChangeSeveralPartitions, rights: TableRights) -> None:
-        check_change(self._statements.plan(asked.plan), rights)
+    def _publish_load(self, asked: PublishLoad, rights: Rights) -> None:
+        kind = KINDS.get(asked.mode)
+        rights.check_write(asked.table, tuple(Privilege) if kind is None else PRIVILEGES[kind])
+        table = self._catalog().find(asked.table)
+        guards = None if table is None else rights.guards.get(table.origin)
+        if table is None or guards is None:
+            return
+        if kind is None:
+            raise rights.unseen(f"a load of the mode {asked.mode!r}", table.name)
+        hidden = guards.replaced_by(kind) - set(table.primary_key)
+        # Members have compared the rows with the policies of an INSERT, and keys with those of a DELETE.
+        if hidden or guards.writes[kind].condition != guards.writes[WriteKind.INSERT].condition:
+            raise rights.unseen(f"a load of the mode {asked.mode!r}", table.name)
 
-    def _change_table(self, asked: ChangeTable, rights: TableRights) -> None:
-        rights.check_write(asked.table)
-        for plan_id in filter(None, (asked.plan, asked.returning)):
-            rights.check_reads(self._statements.plan(plan_id).tables_read)
+    def _change_several(self, asked: ChangeSeveralPartitions, rights: Rights) -> None:
+        plan = self._statements.plan(asked.plan)
+        check_change(plan, asked.params, rights, self._table, asked.operation)
+        rights.check_write(plan.scans[0].table, plan.privileges or tuple(Privilege))
+
+    def _change_table(self, asked: ChangeTable, rights: Rights) -> None:
+        plan = self._statements.plan(asked.plan)
+        rights.check_write(asked.table, plan.privileges or tuple(Privilege))
+        check_change(plan, asked.params, rights, self._table)
+        if asked.returning is not None:
+            check_plan(self._statements.plan(asked.returning), asked.params, rights, self._table)
+
+    def _table(self, table_id: int) -> TableDef:
+        found = self._catalog().by_id(table_id)
+        if found is None:
+            raise TopologyChangedError("a table of the statement was dropped, or has other columns: plan it again")
+        return found

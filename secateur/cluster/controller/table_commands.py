@@ -18,6 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 from msgspec import structs
 
+from secateur.cluster.controller.access_commands import check_columns, without_table
 from secateur.cluster.controller.alteration import TableAlterer
 from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
@@ -234,6 +235,7 @@ class TableCommands:
         state, done = self._state, altered(before, changes, datetime.now(UTC))
         if done.table == before:
             return before
+        check_columns(state.access, before, done.table)
         if not before.replicated:
             live = before.scheme.live_partitions().tolist()
             owners = state.topology.ownership(before.scheme.affinity_group()).owners_of(live) if live else ()
@@ -436,6 +438,9 @@ class TableCommands:
         """
         await self._state.all_reached()
         await self._drop_at_members(table)
+        access = without_table(self._state.access, table.origin)
+        if access is not self._state.access:
+            self._state.access = access
         self._loads.forget(table)
         self._statistics.forget(table.table_id)
         await self._forget_owners(table.scheme.affinity_group())

@@ -6,20 +6,22 @@ import secrets
 import time
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.errors import AuthenticationError, LimitExceededError, ProgrammingError
 from secateur.planner.system.tables import SCHEMA, SYSTEM_TABLES
 from secateur.protocol import tokens
 from secateur.protocol.message import Acknowledged
-from secateur.protocol.tokens import TableGrant, TokenRole
+from secateur.protocol.tokens import Privilege, TableGrant, TokenRole
 from secateur.wire import Reply, Request
 
 _TOKENS_MAX: Final = 1000
 _TOKEN_BYTES: Final = 32
 _NAME_CHARS_MAX: Final = 200
 _TABLES_MAX: Final = 1000
+_CLAIMS_MAX: Final = 32
+_CLAIM_CHARS_MAX: Final = 1000
 
 
 class TokenCommands:
@@ -54,21 +56,34 @@ class TokenCommands:
                 f"a token with the role {asked.role.title!r} is made by a token with that role or a higher one, and"
                 f" this connection has the role {peer.token_role.title!r}; nothing was done"
             )
-        if len(self._state.tokens) >= _TOKENS_MAX:
+        kept = [token for token in self._state.access.tokens if not _is_over(token)]
+        if len(kept) >= _TOKENS_MAX:
             raise LimitExceededError(
                 f"there are {_TOKENS_MAX} tokens: revoke those that nobody uses", limit="tokens_max"
             )
         made = tokens.NewToken(secrets.token_hex(4), secrets.token_urlsafe(_TOKEN_BYTES))
-        name, tables = asked.name[:_NAME_CHARS_MAX], _checked(asked, self._state)
-        granted = tokens.GrantedToken(made.id, asked.role, tokens.digest_of(made.token), name, time.time(), tables)
-        self._state.tokens = (*self._state.tokens, granted)
+        granted = tokens.GrantedToken(
+            made.id,
+            asked.role,
+            tokens.digest_of(made.token),
+            asked.name[:_NAME_CHARS_MAX],
+            time.time(),
+            _checked(asked, self._state),
+            asked.principal[:_NAME_CHARS_MAX],
+            tuple(dict.fromkeys(role.casefold() for role in asked.roles)),
+            asked.claims,
+            asked.expires,
+        )
+        self._state.access = replace(self._state.access, tokens=(*kept, granted))
         await self._state.all_reached()
         return Reply(made)
 
     def listed(self, _: Request[tokens.ListTokens]) -> Reply[tokens.KnownTokens]:
         """The tokens, oldest first."""
         return Reply(
-            tokens.KnownTokens(tuple(msgspec.structs.replace(token, digest=b"") for token in self._state.tokens))
+            tokens.KnownTokens(
+                tuple(replace(token, digest=b"") for token in self._state.access.tokens if not _is_over(token))
+            )
         )
 
     async def revoke(self, request: Request[tokens.RevokeToken]) -> Reply[Acknowledged]:
@@ -78,28 +93,43 @@ class TokenCommands:
             ProgrammingError: There is no such token.
         """
         token_id = request.message.id
-        kept = tuple(token for token in self._state.tokens if token.id != token_id)
-        if len(kept) == len(self._state.tokens):
+        kept = tuple(token for token in self._state.access.tokens if token.id != token_id)
+        if len(kept) == len(self._state.access.tokens):
             known = ", ".join(token.id for token in kept)
             raise ProgrammingError(
                 f"there is no token {token_id!r}" + (f"; there are {known}" if known else ", nor any other")
             )
-        self._state.tokens = kept
+        self._state.access = replace(self._state.access, tokens=kept)
         await self._state.all_reached()
         return Reply(Acknowledged())
 
 
+def _is_over(token: tokens.GrantedToken) -> bool:
+    return token.expires is not None and token.expires <= time.time()
+
+
 def _checked(asked: tokens.CreateToken, state: ClusterState) -> tuple[TableGrant, ...]:
     """The grants of a token that is to be made."""
-    grants = tuple(TableGrant(grant.table.casefold(), grant.role) for grant in asked.tables)
+    grants = tuple(TableGrant(grant.table.casefold(), grant.privilege) for grant in asked.tables)
     if len(grants) > _TABLES_MAX:
         raise LimitExceededError(f"a token may be for {_TABLES_MAX} tables, or for all", limit="token_tables_max")
-    if grants and (max(grant.role for grant in grants) is not asked.role or asked.role > TokenRole.WRITE):
+    if (grants or asked.roles) and asked.role > TokenRole.WRITE:
         raise ProgrammingError("a token for some tables has the role 'read' or 'write' in each of them")
+    for role in asked.roles:
+        if state.access.role(role) is None:
+            built_in = ", ".join(repr(each.title) for each in TokenRole)
+            made = ", ".join(each.name for each in state.access.roles) or "nothing yet"
+            raise ProgrammingError(f"role={role!r}: it is one of {built_in}, or what CREATE ROLE has made: {made}")
+    if len(asked.claims) > _CLAIMS_MAX or any(len(text) > _CLAIM_CHARS_MAX for text in asked.claims.values()):
+        raise LimitExceededError(
+            f"a token has at most {_CLAIMS_MAX} claims of {_CLAIM_CHARS_MAX} characters each", limit="token_claims_max"
+        )
+    if asked.expires is not None and asked.expires <= time.time():
+        raise ProgrammingError("the token would have expired already: choose a later time")
     for grant in grants:
         schema, _, name = grant.table.rpartition(".")
         if schema != SCHEMA or name not in SYSTEM_TABLES:
             state.catalog.relation(grant.table)
-        elif grant.role is not TokenRole.READ:
+        elif grant.privilege is not Privilege.SELECT:
             raise ProgrammingError(f"nobody changes the system table {grant.table!r}: it may be read")
     return grants

@@ -168,7 +168,7 @@ class Member(MemberParts):
         joined = (await self._patient.request(joining)).message
         self._membership.know_views(joined.catalog_version, joined.views)
         if not self._server.knows_tokens:  # the record may have told it of newer ones meanwhile
-            self._server.take_tokens(joined.tokens)
+            self._server.take_access(joined.access)
         await self._lease.start()
         self._background.start(self._load_kernels(), f"member {self.member_id} loads its kernels")
 

@@ -23,6 +23,7 @@ from secateur.cluster.member.changes.change_registry import ChangeRegistry
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.changes.loads import MemberLoads
+from secateur.cluster.member.changes.row_guards import RowGuards
 from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.cluster.member.jobs.attempts import MemberAttempts
 from secateur.cluster.member.jobs.jobs import JobWrites, MemberJobs
@@ -250,6 +251,7 @@ class MemberParts(ABC):
         )
         self._source_queries = SourceQueries(self._store, self._statements, self._patient)
         self._stepped = SteppedQueries(member_id, self._statements, self._peers, misses, self._admissions.long)
+        row_guards = RowGuards()
         self._changes = MemberChanges(
             self._store,
             self._statements,
@@ -258,10 +260,20 @@ class MemberParts(ABC):
             self._loads,
             self._results,
             threads.changing,
+            row_guards,
+            self._server.rights_of,
             waiting_max,
         )
         self._coordinated_changes = MemberCoordinatedChanges(
-            member_id, self._store, self._statements, self._places, self._loads, self._peers, threads.changing
+            member_id,
+            self._store,
+            self._statements,
+            self._places,
+            self._loads,
+            self._peers,
+            threads.changing,
+            row_guards,
+            self._server.rights_of,
         )
         self._stored_tables = StoredTables(
             self._store,
@@ -288,7 +300,7 @@ class MemberParts(ABC):
             self._alter_leases,
             self._alterations,
             self._persistence,
-            self._server.take_tokens,
+            self._server.take_access,
             self._jobs.member_lost,
             (
                 self._peers.update,
@@ -300,7 +312,11 @@ class MemberParts(ABC):
             ),
         )
         self._table_checks = MemberTableChecks(
-            self._statements, self._snapshots, self._places.table, lambda: tuple(self._places.tables())
+            self._statements,
+            self._snapshots,
+            self._places.table,
+            lambda: tuple(self._places.tables()),
+            row_guards,
         )
         self._metadata = KnownMetadata(self._owners, self._places, self._statements)
 

@@ -103,7 +103,8 @@ class ManyExecutions:
         def make(number: int) -> _Made | None:
             started_s, begun = time.time(), time.perf_counter()
             params, change_id = asked.params[number], asked.id_of(number)
-            answer = self._changes.made_now(ChangeOnePartition(asked.plan, params, True, asked.operation, change_id))
+            one = ChangeOnePartition(asked.plan, params, True, asked.operation, change_id)
+            answer = self._changes.made_now(one, request.peer.rights)
             if answer is None:
                 return None
             self._counts.executions += 1

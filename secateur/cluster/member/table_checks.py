@@ -1,4 +1,4 @@
-"""Requests whose token is good for some tables only: a member answers what concerns those, and nothing else.
+"""Requests of principals that may not do everything: a member answers what they may see, and nothing else.
 
 Each request that such a client may make stands in one list, with what it needs. A request that is not in it is refused,
 so a new one is closed until somebody has thought about it. Other clients pay for one comparison with None.
@@ -6,14 +6,17 @@ so a new one is closed until somebody has thought about it. Other clients pay fo
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Final, cast
 
+from secateur.cluster.member.changes.row_guards import RowGuards
 from secateur.cluster.member.statements.snapshots import MemberSnapshots
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.errors import ProtocolError, TopologyChangedError
+from secateur.errors import PolicyError, ProtocolError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.access import PolicyCommand, Rights, WriteKind, session_call
 from secateur.protocol.catalog import GetRanges
 from secateur.protocol.change_feed import BoundChanges, ReadChanges
 from secateur.protocol.changes import ChangeOnePartition, StageRows, WriteRows
@@ -22,26 +25,91 @@ from secateur.protocol.operations import Operation, OperationBase
 from secateur.protocol.query import Execute, ExecuteFirstStage, GetRows, Profile
 from secateur.protocol.snapshots import CloseSnapshot, OpenSnapshot, ReadSnapshot
 from secateur.protocol.steps import SteppedQuery
-from secateur.protocol.tokens import TableRights
-from secateur.wire import Handled, Reply, Request
+from secateur.protocol.tokens import Privilege
+from secateur.wire import Handled, Reply, Request, decode_rows, has_few_rows
+
+ROW_CHANGES: Final = "effects"
+"""The operation of a change whose query says what becomes of each row."""
+_NEEDED: Final = {"upsert": Privilege.UPDATE, "delete": Privilege.DELETE}
+"""What the operations on the rows that a query finds need."""
+KINDS: Final = {
+    "append": WriteKind.INSERT,
+    "ignore": WriteKind.INSERT,
+    "upsert": WriteKind.UPSERT,
+    "delete": WriteKind.DELETE,
+}
+"""What is done with rows that come without a plan, by their mode."""
+PRIVILEGES: Final = {
+    WriteKind.INSERT: (Privilege.INSERT,),
+    WriteKind.UPSERT: (Privilege.INSERT, Privilege.UPDATE),
+    WriteKind.DELETE: (Privilege.DELETE,),
+}
 
 
-def check_change(plan: SelectPlan, rights: TableRights) -> None:
+def check_plan(
+    plan: SelectPlan, params: Sequence[Any], rights: Rights, table: Callable[[int], TableDef], *, changes: bool = False
+) -> None:
+    """Refuse a plan that reads what these rights hide: members do not trust whoever names it.
+
+    The controller makes the same check.
+
+    Args:
+        plan: The plan.
+        params: The values of its parameters.
+        rights: What the sender may do.
+        table: A table by its id.
+        changes: Whether it is executed as the query of a change.
+
+    Raises:
+        AuthenticationError: It reads a table that was not granted, or a parameter that stands for a claim has another
+            value than the token.
+        TopologyChangedError: It was made for other policies: it is to be planned again.
+    """
+    rights.check_reads(plan.tables_read)
+    for index, claim in plan.claims:
+        if index >= len(params) or params[index] != rights.claim(claim):
+            raise PolicyError(
+                f"the statement has another value for {session_call(claim)} than the token {rights.token.id!r} of this"
+                " connection: nothing was done"
+            )
+    for scan in plan.scans if rights.guards else ():
+        guards = None if scan.is_fetched else rights.guards.get(table(scan.table_id).origin)
+        if guards is not None:
+            known = guards.scans if changes else {PolicyCommand.SELECT: guards.scans[PolicyCommand.SELECT]}
+            if all(scan.policy != guard.condition.text for guard in known.values()):
+                raise TopologyChangedError(
+                    f"the statement was planned for other row policies on {scan.table}: plan it again", table=scan.table
+                )
+
+
+def check_change(
+    plan: SelectPlan,
+    params: Sequence[Any],
+    rights: Rights,
+    table: Callable[[int], TableDef],
+    operation: str = ROW_CHANGES,
+) -> None:
     """Refuse a change that these rights do not cover: of the first table of its query, which may read others.
 
     The controller makes the same check.
 
     Raises:
         AuthenticationError: They do not.
-        ProtocolError: The plan reads no table, so it is not that of a change.
+        TopologyChangedError: As :func:`check_plan`.
+        ProtocolError: The plan is not that of such a change.
     """
-    if not plan.scans:
+    if not plan.scans and not plan.privileges:
         raise ProtocolError(f"plan {plan.plan_id} is not the plan of a change: it reads no table")
-    rights.check_write(plan.scans[0].table)
-    rights.check_reads(plan.tables_read)
+    needed = plan.privileges or tuple(Privilege)
+    is_of_kind = operation == ROW_CHANGES or plan.privileges == (_NEEDED.get(operation),)
+    if rights.guards and not (plan.privileges and is_of_kind):  # the rows that it finds are those of another command
+        raise ProtocolError(f"plan {plan.plan_id} is not that of a change of this kind: prepare the statement again")
+    if operation != ROW_CHANGES:
+        rights.check_write(plan.scans[0].table, needed)
+    check_plan(plan, params, rights, table, changes=True)
 
 
-def check_ranges(tables: Sequence[TableDef], asked: GetRanges, rights: TableRights) -> None:
+def check_ranges(tables: Sequence[TableDef], asked: GetRanges, rights: Rights) -> None:
     """Refuse the ranges of a table that these rights do not cover.
 
     Raises:
@@ -52,7 +120,7 @@ def check_ranges(tables: Sequence[TableDef], asked: GetRanges, rights: TableRigh
             rights.check_reads((table.name.casefold(),))
 
 
-_Check = Callable[[Any, TableRights], Awaitable[None] | None]
+_Check = Callable[[Request[Any], Rights], Awaitable[None] | None]
 
 _OPEN: Final = frozenset(
     {
@@ -68,13 +136,14 @@ _OPEN: Final = frozenset(
 
 
 class MemberTableChecks:
-    """Looks at the requests of clients with a token for some tables, before they are handled.
+    """Looks at the requests of clients that may not do everything, before they are handled.
 
     Args:
         statements: Knows plans by their ids.
         snapshots: Knows which table a snapshot is of.
         table: A table by its id; raises where there is none.
         tables: All tables.
+        row_guards: Checks rows.
     """
 
     def __init__(
@@ -83,11 +152,13 @@ class MemberTableChecks:
         snapshots: MemberSnapshots,
         table: Callable[[int], TableDef],
         tables: Callable[[], Sequence[TableDef]],
+        row_guards: RowGuards,
     ) -> None:
         self._statements = statements
         self._snapshots = snapshots
         self._table = table
         self._tables = tables
+        self._row_guards = row_guards
         self._checks: dict[OperationBase, _Check] = {
             Operation.EXECUTE: self._execute,
             Operation.EXECUTE_FIRST_STAGE: self._execute_first_stage,
@@ -97,17 +168,17 @@ class MemberTableChecks:
             Operation.READ_SNAPSHOT: self._use_snapshot,
             Operation.CLOSE_SNAPSHOT: self._use_snapshot,
             Operation.CHANGE_ONE_PARTITION: self._change,
-            Operation.CHANGE_MANY: self._change,
+            Operation.CHANGE_MANY: self._change_many,
             Operation.GET_ROWS: self._read_table,
             Operation.READ_CHANGES: self._read_table,
             Operation.BOUND_CHANGES: self._read_table,
-            Operation.WRITE_ROWS: self._write_table,
-            Operation.WRITE_MANY: self._write_table,
-            Operation.STAGE_ROWS: self._write_table,
+            Operation.WRITE_ROWS: self._write_rows,
+            Operation.WRITE_MANY: self._write_many,
+            Operation.STAGE_ROWS: self._stage_rows,
             Operation.GET_RANGES: self._get_ranges,
         }
 
-    def handle(self, request: Request[Any], rights: TableRights, handler: Callable[[Request[Any]], Handled]) -> Handled:
+    def handle(self, request: Request[Any], rights: Rights, handler: Callable[[Request[Any]], Handled]) -> Handled:
         """Answer a request that needs no more than these rights.
 
         Raises:
@@ -118,45 +189,120 @@ class MemberTableChecks:
             if request.operation not in _OPEN:
                 raise rights.refusal_of(f"{request.operation.title!r}")
             return handler(request)
-        checking = check(request.message, rights)
+        checking = check(request, rights)
         return handler(request) if checking is None else _after(checking, request, handler)
 
-    def _execute(self, asked: Execute, rights: TableRights) -> Awaitable[None] | None:
-        return self._read_plans((asked.plan, *_plans_of(asked.steps)), rights)
+    def _execute(self, request: Request[Execute], rights: Rights) -> Awaitable[None] | None:
+        return self._read(request.message, rights)
 
-    def _execute_many(self, asked: ExecuteMany, rights: TableRights) -> Awaitable[None] | None:
-        return self._read_plans((asked.plan,), rights)
+    def _read(self, asked: Execute, rights: Rights) -> Awaitable[None] | None:
+        # The parts of a query in steps have its parameters, and behind them the values of the steps before.
+        return self._read_plans((asked.plan, *_plans_of(asked.steps)), asked.params, rights)
 
-    def _execute_first_stage(self, asked: ExecuteFirstStage, rights: TableRights) -> Awaitable[None] | None:
-        return self._read_plans((asked.plan,), rights)
+    def _execute_many(self, request: Request[ExecuteMany], rights: Rights) -> Awaitable[None] | None:
+        asked = request.message
 
-    def _profile(self, asked: Profile, rights: TableRights) -> Awaitable[None] | None:
-        return self._execute(asked.run, rights)
+        def check(plan: SelectPlan) -> None:
+            for params in asked.params:
+                check_plan(plan, params, rights, self._table)
 
-    def _open_snapshot(self, asked: OpenSnapshot, rights: TableRights) -> Awaitable[None] | None:
+        return self._with_plans((asked.plan,), check)
+
+    def _execute_first_stage(self, request: Request[ExecuteFirstStage], rights: Rights) -> Awaitable[None] | None:
+        return self._read_plans((request.message.plan,), request.message.params, rights)
+
+    def _profile(self, request: Request[Profile], rights: Rights) -> Awaitable[None] | None:
+        return self._read(request.message.run, rights)
+
+    def _open_snapshot(self, request: Request[OpenSnapshot], rights: Rights) -> Awaitable[None] | None:
         # Partitions that the snapshot has already are answered as they are.
-        self._use_snapshot(asked, rights)
-        return self._execute(asked.run, rights)
+        self._use_snapshot(request, rights)
+        return self._with_plans((request.message.run.plan,), lambda plan: self._check_snapshot(plan, rights))
 
-    def _use_snapshot(self, asked: OpenSnapshot | ReadSnapshot | CloseSnapshot, rights: TableRights) -> None:
-        table = self._snapshots.table_of(asked.snapshot)
+    def _check_snapshot(self, plan: SelectPlan, rights: Rights) -> None:
+        rights.check_reads(plan.tables_read)
+        for scan in plan.scans:
+            if not scan.is_fetched and self._table(scan.table_id).origin in rights.guards:
+                raise rights.unseen("a snapshot", scan.table)
+
+    def _use_snapshot(
+        self, request: Request[OpenSnapshot] | Request[ReadSnapshot] | Request[CloseSnapshot], rights: Rights
+    ) -> None:
+        table = self._snapshots.table_of(request.message.snapshot)
         if table is not None:
             rights.check_reads((table.casefold(),))
+            for each in self._tables():
+                if each.name.casefold() == table.casefold() and each.origin in rights.guards:
+                    raise rights.unseen("a snapshot", table)
 
-    def _change(self, asked: ChangeOnePartition | ChangeMany, rights: TableRights) -> Awaitable[None] | None:
-        return self._with_plans((asked.plan,), lambda plan: check_change(plan, rights))
+    def _change(self, request: Request[ChangeOnePartition], rights: Rights) -> Awaitable[None] | None:
+        asked = request.message
+        return self._with_plans((asked.plan,), lambda plan: self._check_change(plan, asked.params, asked, rights))
 
-    def _read_table(self, asked: GetRows | ReadChanges | BoundChanges, rights: TableRights) -> None:
-        rights.check_reads((self._table(asked.table_id).name.casefold(),))
+    def _change_many(self, request: Request[ChangeMany], rights: Rights) -> Awaitable[None] | None:
+        asked = request.message
 
-    def _write_table(self, asked: WriteRows | WriteMany | StageRows, rights: TableRights) -> None:
-        rights.check_write(self._table(asked.table_id).name)
+        def check(plan: SelectPlan) -> None:
+            for params in asked.params:
+                self._check_change(plan, params, asked, rights)
 
-    def _get_ranges(self, asked: GetRanges, rights: TableRights) -> None:
-        check_ranges(self._tables(), asked, rights)
+        return self._with_plans((asked.plan,), check)
 
-    def _read_plans(self, plan_ids: Sequence[str], rights: TableRights) -> Awaitable[None] | None:
-        return self._with_plans(plan_ids, lambda plan: rights.check_reads(plan.tables_read))
+    def _check_change(
+        self, plan: SelectPlan, params: Sequence[Any], asked: ChangeOnePartition | ChangeMany, rights: Rights
+    ) -> None:
+        check_change(plan, params, rights, self._table, asked.operation)
+        rights.check_write(plan.scans[0].table, plan.privileges or tuple(Privilege))
+
+    def _read_table(
+        self, request: Request[GetRows] | Request[ReadChanges] | Request[BoundChanges], rights: Rights
+    ) -> None:
+        table = self._table(request.message.table_id)
+        rights.check_reads((table.name.casefold(),))
+        if table.origin in rights.guards:
+            raise rights.unseen(f"{request.operation.title!r}", table.name)
+
+    def _write_rows(self, request: Request[WriteRows], rights: Rights) -> Awaitable[None] | None:
+        asked = request.message
+        return self._write(asked.table_id, asked.mode, [request.payload], rights)
+
+    def _write_many(self, request: Request[WriteMany], rights: Rights) -> Awaitable[None] | None:
+        asked = request.message
+        return self._write(asked.table_id, asked.mode, [rows for _, rows in asked.writes], rights)
+
+    def _stage_rows(self, request: Request[StageRows], rights: Rights) -> Awaitable[None] | None:
+        asked = request.message
+        # What becomes of them is said when the load is published, and is looked at by the controller.
+        mode = "delete" if asked.are_keys else "append"
+        return self._write(asked.table_id, mode, [request.payload], rights)
+
+    def _write(
+        self, table_id: int, mode: str, payloads: Sequence[bytes | memoryview], rights: Rights
+    ) -> Awaitable[None] | None:
+        table, kind = self._table(table_id), KINDS.get(mode)
+        rights.check_write(table.name, tuple(Privilege) if kind is None else PRIVILEGES[kind])
+        if table.origin not in rights.guards:
+            return None
+        if kind is None:
+            raise rights.unseen(f"a write of the mode {mode!r}", table.name)
+        if all(map(has_few_rows, payloads)):
+            for payload in payloads:
+                self._row_guards.check(rights, table, kind, decode_rows(payload))
+            return None
+        return self._check_many(table, kind, payloads, rights)
+
+    async def _check_many(
+        self, table: TableDef, kind: WriteKind, payloads: Sequence[bytes | memoryview], rights: Rights
+    ) -> None:
+        for payload in payloads:
+            rows = await asyncio.to_thread(decode_rows, payload)
+            self._row_guards.check(rights, table, kind, rows)
+
+    def _get_ranges(self, request: Request[GetRanges], rights: Rights) -> None:
+        check_ranges(self._tables(), request.message, rights)
+
+    def _read_plans(self, plan_ids: Sequence[str], params: Sequence[Any], rights: Rights) -> Awaitable[None] | None:
+        return self._with_plans(plan_ids, lambda plan: check_plan(plan, params, rights, self._table))
 
     def _with_plans(self, plan_ids: Sequence[str], check: Callable[[SelectPlan], None]) -> Awaitable[None] | None:
         """Check plans, now if all of them are kept here."""

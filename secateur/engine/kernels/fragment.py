@@ -45,6 +45,8 @@ class Fragment(msgspec.Struct, frozen=True, array_like=True):
         arrow: The same for the arrow kernel, or None when only DuckDB can answer exactly.
         casts: Per relation the columns, with their SQL types, that Arrow cannot tell from others: HUGEINT lies in
             memory as ``decimal128(38, 0)``. :meth:`over` fills it in.
+        barriers: Per relation a condition, and its text is to see no other rows: not even to compute something that
+            fails, and says of which value. They are applied before, each in a statement of its own.
         is_pipelineable: Whether it is known that each row of the result comes from one row of the one relation, in any
             order, whatever the other rows are: its answers over the parts of the relation are, together, its answer
             over the whole.
@@ -56,6 +58,7 @@ class Fragment(msgspec.Struct, frozen=True, array_like=True):
     arrow: ArrowFragment | None = None
     casts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     is_pipelineable: bool = False
+    barriers: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def over(
@@ -186,10 +189,35 @@ def _run_with(
     found = None if kernel is KernelName.DUCKDB else _of_arrow(fragment, relations, params)
     if found is not None:
         return found, KernelName.ARROW
+    if fragment.barriers:
+        relations = _behind_barriers(fragment, relations, params, _duckdb(duckdb), cancellation)
     found = _duckdb(duckdb).run(
         fragment.sql, relations, params, names=fragment.column_names, casts=fragment.casts, cancellation=cancellation
     )
     return found, KernelName.DUCKDB
+
+
+def _behind_barriers(
+    fragment: Fragment,
+    relations: Mapping[str, pa.Table],
+    params: Sequence[Any],
+    database: DuckDBKernel,
+    cancellation: Cancellation | None,
+) -> Mapping[str, pa.Table]:
+    """The relations with the rows that pass the barriers alone."""
+    passed = dict(relations)
+    for name, condition in fragment.barriers:
+        rows = relations[name]
+        passes = database.run(
+            f"SELECT ({condition}) IS TRUE AS passes FROM {name}",
+            {name: rows},
+            params,
+            names=["passes"],
+            casts=tuple(cast for cast in fragment.casts if cast[0] == name),
+            cancellation=cancellation,
+        )
+        passed[name] = rows.filter(passes.column(0))
+    return passed
 
 
 def _in_span(fragment: Fragment, call: Callable[[], tuple[_Found, KernelName]]) -> tuple[_Found, KernelName]:
@@ -235,6 +263,8 @@ def open_with(
     if found is not None:
         return CompleteResult(found)
     database = _duckdb(duckdb)
+    if fragment.barriers:
+        relations = _behind_barriers(fragment, relations, params, database, cancellation)
     streamed = StreamedResult(
         database.parts(
             fragment.sql,

@@ -29,6 +29,7 @@ from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.protocol.catalog import ListedPartitions
 from secateur.protocol.codec import decode, encode
 from secateur.protocol.metrics import StageWork
+from secateur.protocol.tokens import Privilege
 
 _ID_BYTES: Final = 12
 
@@ -98,6 +99,8 @@ class ScanPlan(msgspec.Struct, frozen=True, omit_defaults=True):
         system: The name of a system table, whose rows are fetched from the controller when the statement runs; None for
             a table of the user.
         external: The rows that it needs of an external table, read when the statement runs; None for any other.
+        policy: The condition of row policies that the statement puts on its rows, as text; empty for none.
+        policies: The names of those policies.
     """
 
     relation: str
@@ -113,6 +116,8 @@ class ScanPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     table_version: int = 1
     system: str | None = None
     external: ExternalScan | None = None
+    policy: str = ""
+    policies: tuple[str, ...] = ()
 
     @property
     def is_fetched(self) -> bool:
@@ -195,6 +200,9 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         is_upsert_only: Whether ``upsert`` is all that it says of the row changes, and ``local`` and the stages find the
             key of the row. The query for the row changes is another plan, which the controller makes when somebody
             needs it.
+        claims: The parameters that are claims of whoever executes it, by index, with their names.
+        privileges: What it needs with the table of its first scan, if it is the query of a change; nothing for a plan
+            of another kind, which reads.
         origin: A digest of the text and the settings that the plan was made of: two statements with the same plan have
             ids of their own, by which their texts are found.
     """
@@ -219,6 +227,8 @@ class SelectPlan(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     scatter_partitions_max: int = 0
     upsert: RowUpsert | None = None
     is_upsert_only: bool = False
+    claims: tuple[tuple[int, str], ...] = ()
+    privileges: tuple[Privilege, ...] = ()
     origin: str = ""
 
     def named(self) -> SelectPlan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -14,12 +14,15 @@ from secateur.partitioning.tables.row_ids import WITH_ROW_IDS
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import ExternalTable, NamedType, TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.planner.binding.session_claims import claims_in, reads_claims
 from secateur.planner.cost_model import CostModel
 from secateur.planner.system.information_schema import INFORMATION_SCHEMA
 from secateur.planner.system.information_schema import SCHEMA as INFORMATION
 from secateur.planner.system.tables import SCHEMA as SYSTEM
 from secateur.planner.system.tables import SYSTEM_TABLES
+from secateur.planner.text.tokens import Token, TokenKind, tokenize
 from secateur.planner.views import ViewDef
+from secateur.protocol.access import Guard, PolicyCommand, Rights, TableGuard, WriteKind
 
 MAIN: Final = "main"
 """The schema of all tables and views."""
@@ -68,11 +71,43 @@ class CatalogView(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Viewer:
+    """Whom a statement is planned for.
+
+    Attributes:
+        claims: What the server has verified of them, by name.
+        rights: What they may do; None for everything.
+        find: The table or view of a case-folded name, whether they may read it or not; None if there is none.
+    """
+
+    claims: Mapping[str, str] = field(default_factory=dict)
+    rights: Rights | None = None
+    find: Callable[[str], TableDef | ViewDef | ExternalTable | None] = lambda _: None
+
+    @property
+    def scope(self) -> str:
+        """Equal for viewers for whom equal texts have equal plans."""
+        return "" if self.rights is None else self.rights.scope
+
+    def guards(self, table: TableDef) -> TableGuard | None:
+        """The policies on a table."""
+        return None if self.rights is None else self.rights.guards.get(table.origin)
+
+    def values_of(self, claims: Iterable[str]) -> dict[str, str | None]:
+        """The values of some claims, in the order of their names."""
+        return {claim: self.claims.get(claim) for claim in sorted(set(claims))}
+
+
+ANYBODY: Final = Viewer()
+
+
+@dataclass(frozen=True, slots=True)
 class PlanningCatalog:
     """One version of the catalog, and the session's settings for plans over it."""
 
     view: CatalogView
     settings: PlanSettings
+    viewer: Viewer = ANYBODY
 
     @property
     def version(self) -> int:
@@ -92,6 +127,49 @@ class PlanningCatalog:
     def table(self, name: str) -> TableDef:
         """The table of a name; raises UnknownTableError with near names."""
         return self.view.table(name)
+
+    def guard(
+        self, table: TableDef, is_changed: bool = False, command: PolicyCommand = PolicyCommand.SELECT
+    ) -> Guard | None:
+        """The condition that row policies put on a scan of a table; None for none.
+
+        Args:
+            table: The table.
+            is_changed: Whether it is the table that a statement changes, and not one that it reads.
+            command: What that statement does.
+        """
+        found = self.viewer.guards(table)
+        return None if found is None else found.scans[command if is_changed else PolicyCommand.SELECT]
+
+    def claims_read(self, sql: str, tokens: Sequence[Token]) -> frozenset[str]:
+        """The names of the claims that a statement reads: by itself, by its views, and by policies on its tables.
+
+        Args:
+            sql: Its text.
+            tokens: Its tokens.
+        """
+        found = {call.claim for call in claims_in(sql, tokens)} if reads_claims(sql) else set()
+        viewer, opened = self.viewer, set[str]()
+        pending = [] if viewer is ANYBODY else _names(tokens)
+        while pending:
+            name = folded(pending.pop())
+            relation = None if name in opened else viewer.find(name)
+            opened.add(name)
+            match relation:
+                case TableDef() if (guards := viewer.guards(relation)) is not None:
+                    found |= guards.claims
+                case ViewDef():
+                    inner = tokenize(relation.query)
+                    found |= {call.claim for call in claims_in(relation.query, inner)}
+                    pending += _names(inner)
+                case _:
+                    pass
+        return frozenset(found)
+
+    def replaced_by(self, table: TableDef) -> frozenset[str]:
+        """The columns that say whether an upsert may replace a row of a table; none without row policies."""
+        found = self.viewer.guards(table)
+        return frozenset() if found is None else found.replaced_by(WriteKind.UPSERT)
 
     def relation(self, name: str) -> TableDef | ViewDef | ExternalTable:
         """The table, view or external table of a name; raises UnknownTableError with near names."""
@@ -133,6 +211,10 @@ class PlanSettings:
             is_verified,
             cost_model.with_settings(settings),
         )
+
+
+def _names(tokens: Sequence[Token]) -> list[str]:
+    return [token.text for token in tokens if token.kind in (TokenKind.WORD, TokenKind.QUOTED)]
 
 
 def split_rules(value: str) -> tuple[str, ...]:

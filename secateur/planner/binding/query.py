@@ -6,9 +6,9 @@ DuckDB runs the user's own text with the table names exchanged, not a text print
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from secateur.errors import DatabaseError, LimitExceededError, NotSupportedError, ProgrammingError, UnknownTableError
 from secateur.partitioning.tables.identifier import folded, quoted
@@ -18,6 +18,7 @@ from secateur.planner.binding.catalog_view import MAIN, find_relation
 from secateur.planner.binding.functions import doubtful_calls, refuse_calls
 from secateur.planner.binding.refused import WORDS as REFUSED_WORDS
 from secateur.planner.binding.refused import refuse_parts
+from secateur.planner.binding.session_claims import claim_splices
 from secateur.planner.system.information_schema import SCHEMA as INFORMATION_SCHEMA
 from secateur.planner.system.show import described_relation_sql
 from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
@@ -26,6 +27,15 @@ from secateur.planner.text.positions import Splice, Spliced, located, position_o
 from secateur.planner.text.syntax import Syntax, TableName, ctes_of, nodes_of, parse_query
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
 from secateur.planner.views import ViewDef, ViewRead
+from secateur.protocol.access import Guard
+
+FindGuard: TypeAlias = Callable[[TableDef, bool], Guard | None]
+"""The condition that row policies put on a scan of a table, and whether it is the table that the statement changes."""
+
+
+def _no_guard(table: TableDef, is_changed: bool) -> None:
+    return None
+
 
 _LEFT_OUT: Final = frozenset({MAIN, SYSTEM_SCHEMA, INFORMATION_SCHEMA})
 _VIEWS_MAX: Final = 500
@@ -45,6 +55,8 @@ class TableReference:
         system: The name of a system table; None for a table of the user.
         external: The external table; None for any other.
         has_row_ids: Whether the statement sees the row ids of a table without a primary key.
+        guard: The condition that row policies put on its rows; None for none.
+        guard_columns: The columns that are read for that alone.
     """
 
     relation: str
@@ -54,6 +66,8 @@ class TableReference:
     system: str | None = None
     external: ExternalTable | None = None
     has_row_ids: bool = False
+    guard: Guard | None = None
+    guard_columns: frozenset[str] = frozenset()
 
     @property
     def visible_columns(self) -> tuple[Column, ...]:
@@ -122,6 +136,7 @@ def bind_query(
     tokens: Sequence[Token],
     parameters: Parameters,
     find: Callable[[str], TableDef | ViewDef | ExternalTable],
+    guard: FindGuard = _no_guard,
     *,
     every_column: bool = False,
 ) -> Query:
@@ -132,6 +147,7 @@ def bind_query(
         tokens: Those of the query, parameters already numbered.
         parameters: As read from the same tokens.
         find: The catalog's lookup by name; raises UnknownTableError.
+        guard: The condition that row policies put on a table, and whether it is the one that the statement changes.
         every_column: Whether scans have all columns of their tables, even those that the statement does not name.
 
     Raises:
@@ -147,11 +163,14 @@ def bind_query(
     doubtful = doubtful_calls(tokens)
     if doubtful:
         refuse_calls(doubtful, syntax, text)
-    binder = _Binder(find, is_placed=_has_relation_names(syntax, words), every_column=every_column)
+    binder = _Binder(
+        find, guard, parameters.claim_places, is_placed=_has_relation_names(syntax, words), every_column=every_column
+    )
     splices: list[Splice] = list(binder.bind(text, words, syntax))
     common = [
         *_qualified_columns(syntax, words),
         *((start, end, f"${index + 1}") for start, end, index in parameters.spans),
+        *claim_splices(text, tokens, parameters.claim_places),
     ]
     own = splice(text, tokens[0].start, tokens[-1].end + 1, splices + common)
     views = tuple(sorted(binder.views))
@@ -168,12 +187,20 @@ class _Binder:
     """
 
     def __init__(
-        self, find: Callable[[str], TableDef | ViewDef | ExternalTable], *, is_placed: bool, every_column: bool
+        self,
+        find: Callable[[str], TableDef | ViewDef | ExternalTable],
+        guard: FindGuard,
+        claims: Mapping[str, int],
+        *,
+        is_placed: bool,
+        every_column: bool,
     ) -> None:
         self.scans: list[TableReference] = []
         self.views: set[int] = set()
         self.is_placed = is_placed
         self._find = find
+        self._guard = guard
+        self._claims = claims
         self._every_column = every_column
         self._opened = 0
         self._inside: list[str] = []
@@ -232,10 +259,25 @@ class _Binder:
         scan = TableReference(f"s{number}", table, alias, (), system, external, has_row_ids)
         columns = [column.name for column in scan.visible_columns if words is None or folded(column.name) in words]
         some = table.declared_key[:1] or (table.columns[0].name,)
-        self.scans.append(replace(scan, columns=tuple(columns) or some))
-        if external is not None:
-            self.views.add(table.table_id)
-        return f"{place}s{number}{renamed}"
+        guard = None if scan.is_fetched else self._guard(table, name.schema == WITH_ROW_IDS)
+        if guard is None:
+            self.scans.append(replace(scan, columns=tuple(columns) or some))
+            if external is not None:
+                self.views.add(table.table_id)
+            return f"{place}s{number}{renamed}"
+        named = {column.name for column in scan.visible_columns} if words is None else set(columns or some)
+        needed = named | set(guard.condition.columns)
+        self.scans.append(
+            replace(
+                scan,
+                columns=tuple(column.name for column in table.columns if column.name in needed),
+                guard=guard,
+                guard_columns=frozenset(needed - named),
+            )
+        )
+        condition = guard.condition.sql(lambda claim: f"${self._claims[claim] + 1}")
+        listed = ", ".join(quoted(column.name) for column in scan.visible_columns if column.name in named)
+        return f"(SELECT {listed} FROM {place}s{number} WHERE {condition}){renamed}"
 
     def _open(self, name: TableName, view: ViewDef) -> str:
         """Return the query of a view in parentheses.
@@ -262,7 +304,11 @@ class _Binder:
             words = _words(tokens)
             syntax = parse_query(view.query, tokens)
             self.is_placed = self.is_placed or _has_relation_names(syntax, words)
-            found = [*self.bind(view.query, words, syntax), *_qualified_columns(syntax, words)]
+            found = [
+                *self.bind(view.query, words, syntax),
+                *_qualified_columns(syntax, words),
+                *claim_splices(view.query, tokens, self._claims),
+            ]
         except UnknownTableError as error:
             raise UnknownTableError(f"view {view.name!r} cannot be read: {error.message}", **error.details) from None
         finally:
@@ -294,7 +340,10 @@ def _check_apart(syntax: Syntax, name: TableName, table: TableDef) -> None:
 def reads_of(scans: Sequence[TableReference]) -> tuple[ViewRead, ...]:
     """Return the reads of some scans in the form that a view stores."""
     return tuple(
-        ViewRead(scan.table.name, tuple((name, str(scan.table.column(name).type)) for name in scan.columns))
+        ViewRead(
+            scan.table.name,
+            tuple((name, str(scan.table.column(name).type)) for name in scan.columns if name not in scan.guard_columns),
+        )
         for scan in scans
     )
 

@@ -34,8 +34,6 @@ STATEMENTS: Final = {
     "EXECUTE": _PREPARED,
     "DEALLOCATE": _PREPARED,
     "CHECKPOINT": "tables are in memory",
-    "GRANT": "tokens have roles, and tables that they are for: conn.tokens.create, or `secateur token create`",
-    "REVOKE": "tokens have roles, and tables that they are for: conn.tokens.revoke, or `secateur token revoke`",
 }
 """First words of statements that are not supported, and what to do instead."""
 

@@ -12,6 +12,8 @@
               | ALTER [COLUMN] c { SET DEFAULT <value> | DROP DEFAULT | SET NOT NULL | DROP NOT NULL
                                  | [SET DATA] TYPE <wider type> }
 
+    ALTER TABLE [IF EXISTS] t { ENABLE | DISABLE } ROW LEVEL SECURITY
+
 Several changes are made in the order written, all or none. A range is dropped by its name or by exactly its bounds.
 """
 
@@ -37,12 +39,13 @@ from secateur.partitioning.tables.alteration import (
     altered,
 )
 from secateur.partitioning.tables.table import Column, NamedType, TableDef
+from secateur.planner.ddl.access import read_row_security
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.partition_by import read_range
 from secateur.planner.ddl.row_expression import read_default
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.target import read_table
-from secateur.planner.statement import AlterColumns, AlterTable
+from secateur.planner.statement import AlterColumns, AlterTable, SecureTable
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.statements import Done
@@ -73,7 +76,7 @@ class _Written(NamedTuple):
 
 def read_alter_table(
     cursor: TokenCursor, find: Callable[[str], TableDef], types: Mapping[str, NamedType]
-) -> AlterTable | AlterColumns | Done:
+) -> AlterTable | AlterColumns | SecureTable | Done:
     """Read an ALTER statement and check it against the table as it is.
 
     Args:
@@ -99,6 +102,8 @@ def read_alter_table(
         if if_exists:
             return Done("no such table")
         raise
+    if cursor.at("ENABLE") or cursor.at("DISABLE"):
+        return read_row_security(cursor, table)
     for words in _REFUSED:
         if cursor.at(*words):
             raise cursor.unsupported(f"ALTER TABLE {' '.join(words)}", _WHAT_CAN_BE_ALTERED)

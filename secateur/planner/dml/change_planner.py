@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import Error
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.insert import Insert, InsertValues, ValuesRows
 from secateur.planner.dml.insert_row_changes import find_row_upsert, insert_row_changes, key_query
 from secateur.planner.dml.merge import Merge
@@ -26,6 +27,7 @@ from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import syntax_error
 from secateur.planner.text.tokens import Token
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, InsertMode, InsertSelect
+from secateur.protocol.tokens import Privilege
 
 _EVERY_ROW: Final = "every row is deleted: add WHERE to delete some of them"
 PlanQuery: TypeAlias = Callable[[str, Sequence[Token], Parameters], PlannedSelect]
@@ -39,16 +41,25 @@ class ChangePlanner:
         plan: Plans a query of the statement.
         plan_with_action: Plans one that has a parameter more, the action of a row.
         plan_source: Plans a query whose rows a client will fetch, in steps where that prunes more.
+        replaced_by: The columns that say whether an upsert may replace a row of a table, by its row policies.
         may_wait: Whether a query that few executions need may be planned when one does; till then it keeps ``plan``.
     """
 
     def __init__(
-        self, sql: str, plan: PlanQuery, plan_with_action: PlanQuery, plan_source: PlanQuery, *, may_wait: bool
+        self,
+        sql: str,
+        plan: PlanQuery,
+        plan_with_action: PlanQuery,
+        plan_source: PlanQuery,
+        replaced_by: Callable[[TableDef], frozenset[str]],
+        *,
+        may_wait: bool,
     ) -> None:
         self._sql = sql
         self._plan = plan
         self._plan_with_action = plan_with_action
         self._plan_source = plan_source
+        self._replaced_by = replaced_by
         self._may_wait = may_wait
 
     def searched(self, change: SearchedChange) -> ChangeStatement[PlannedSelect] | CoordinatedChange[PlannedSelect]:
@@ -67,7 +78,7 @@ class ChangePlanner:
                 scans = tuple(replace(scan, reason=scan.reason and _EVERY_ROW) for scan in select.plan.scans)
                 select = with_plan(select, plan=replace(select.plan, scans=scans, plan_id="").named())
             if is_local(select):
-                return ChangeStatement(in_place.table, in_place.kind, select)
+                return ChangeStatement(in_place.table, in_place.kind, _needing(select, change.privileges))
         changes = change.row_changes()
         check_reading(self._sql, changes.query, change.action, change.target.end)
         return self._coordinated(changes)
@@ -130,7 +141,12 @@ class ChangePlanner:
         Where its form without DuckDB has what nearly all executions need, the query for its row is planned later.
         """
         changes = insert_row_changes(insert, columns)
-        if not changes.is_single_partition or len(values.values) > 1 or changes.table.replicated:
+        if (
+            not changes.is_single_partition
+            or len(values.values) > 1
+            or changes.table.replicated
+            or not self._replaced_by(changes.table) <= set(changes.table.primary_key)
+        ):
             return self._coordinated(changes)
         found = find_row_upsert(insert, columns, self._plan)
         if found is None:
@@ -152,20 +168,38 @@ class ChangePlanner:
             # The plan that is made later is the same for all statements with the id of this one.
             origin = blake2b((keys.plan.origin + changes.query.text).encode(), digest_size=12).hexdigest()
             plan = replace(keys.plan, upsert=upsert, is_upsert_only=True, empty=None, origin=origin, plan_id="")
+            plan = replace(plan, privileges=changes.privileges)
             select = with_plan(keys, plan=plan.named(), type_uses=keys.type_uses | uses, plan_whole=whole)
-        return CoordinatedChange(changes.table, select, changes.duplicate_match, is_single_partition=True)
+        return CoordinatedChange(
+            changes.table, select, changes.duplicate_match, is_single_partition=True, privileges=changes.privileges
+        )
 
     def _coordinated(self, changes: RowChangesQuery) -> CoordinatedChange[PlannedSelect]:
         returning = None
         if changes.returning is not None:
             returning = changes.returning.plan(self._plan_with_action if changes.names_action else self._plan)
-        select = changes.query.plan(self._plan)
+        select = _needing(changes.query.plan(self._plan), changes.privileges)
         is_single_partition = (
-            changes.is_single_partition and len(select.plan.scans) == 1 and not changes.table.replicated
+            changes.is_single_partition
+            and len(select.plan.scans) == 1
+            and not changes.table.replicated
+            # Of other tables, the row that is there may be one that policies hide: it is looked for, and is an error.
+            and self._replaced_by(changes.table) <= set(changes.table.primary_key)
         )
         return CoordinatedChange(
-            changes.table, select, changes.duplicate_match, returning, changes.names_action, is_single_partition
+            changes.table,
+            select,
+            changes.duplicate_match,
+            returning,
+            changes.names_action,
+            is_single_partition,
+            privileges=changes.privileges,
         )
+
+
+def _needing(select: PlannedSelect, privileges: tuple[Privilege, ...]) -> PlannedSelect:
+    """The query of a change, whose plan says what it needs."""
+    return with_plan(select, plan=replace(select.plan, privileges=privileges, plan_id="").named())
 
 
 def _needs_one_moment(select: PlannedSelect, insert: Insert) -> bool:

@@ -60,7 +60,8 @@ class Composed:
         try:
             # A parameter may occur only in another query of the same statement, so the count of the whole statement
             # holds.
-            return plan(self.text, tokens, replace(own, count=whole.count, names=whole.names, clock=whole.clock))
+            own = replace(own, count=whole.count, names=whole.names, clock=whole.clock)
+            return plan(self.text, tokens, replace(own, claims=whole.claims, claims_at=whole.claims_at))
         except Error as error:
             raise self._relocated(error) from error.__cause__
 

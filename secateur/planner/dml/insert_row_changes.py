@@ -37,12 +37,13 @@ from secateur.planner.dml.row_changes import (
     target_text,
 )
 from secateur.planner.dml.row_changes import Value as Words
+from secateur.planner.dml.target import ChangeTarget
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters, TypeUses
 from secateur.planner.text.token_cursor import TextSpan
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
 from secateur.protocol.changes import DuplicateMatchPolicy
-from secateur.protocol.statements import InsertMode
+from secateur.protocol.statements import InsertMode, privileges_of
 
 _KEYS_MAX: Final = 1000
 """Rows of a VALUES clause whose keys are named to the scan of the table, so that it is pruned."""
@@ -65,7 +66,12 @@ def insert_row_changes(insert: Insert, columns: Sequence[str]) -> RowChangesQuer
     query, names_action = insert.returning or (None, False)
     if conflict is InsertMode.APPEND:
         return RowChangesQuery(
-            table, _appended(insert, columns, made), DuplicateMatchPolicy.REFUSED, query, names_action
+            table,
+            _appended(insert, columns, made),
+            DuplicateMatchPolicy.REFUSED,
+            privileges_of(InsertMode.APPEND),
+            query,
+            names_action,
         )
     changed: dict[str, Words] = {}
     condition: TextSpan | None = None
@@ -80,7 +86,13 @@ def insert_row_changes(insert: Insert, columns: Sequence[str]) -> RowChangesQuer
         insert, columns, made, changed, condition, has_keys=has_keys, updates=conflict is not InsertMode.IGNORE
     )
     return RowChangesQuery(
-        table, composer.finish(), DuplicateMatchPolicy.FIRST, query, names_action, is_single_partition
+        table,
+        composer.finish(),
+        DuplicateMatchPolicy.FIRST,
+        privileges_of(conflict if isinstance(conflict, InsertMode) else InsertMode.UPSERT),
+        query,
+        names_action,
+        is_single_partition,
     )
 
 
@@ -195,7 +207,7 @@ def _say_keys(composer: Composer, insert: Insert, columns: Sequence[str]) -> Non
     """The table, reduced to the keys of the rows."""
     table, keys = insert.target.table, insert.target.table.primary_key
     assert isinstance(insert.source, ValuesRows)
-    composer.say(f"FROM {quoted(table.name)} WHERE ")
+    composer.say(f"FROM {target_text(ChangeTarget(table, table.name, 0))} WHERE ")
     for number, row in enumerate(insert.source.values):
         composer.say(" OR " if number else "")
         for position, name in enumerate(keys):

@@ -51,6 +51,7 @@ from secateur.planner.text.token_cursor import (
     read_parenthesized,
 )
 from secateur.protocol.changes import DuplicateMatchPolicy
+from secateur.protocol.tokens import Privilege
 
 _SOURCE = '"source rows"'
 _BEHIND = ("WHEN", "RETURNING")
@@ -117,6 +118,11 @@ class Merge:
     returning: tuple[Composed, bool] | None
 
     @property
+    def privileges(self) -> tuple[Privilege, ...]:
+        """What it needs with the table."""
+        return tuple({Privilege(clause.action.lower()): None for clause in self.clauses if clause.action is not None})
+
+    @property
     def assigned(self) -> list[tuple[str, TextSpan | None]]:
         """The columns that clauses name, with the places of their values."""
         named = (clause.values for clause in self.clauses if not isinstance(clause.values, _Columns))
@@ -155,7 +161,8 @@ class Merge:
             composer.say(" UNION ALL " if number else " ")
             self._say_part(composer, kind, [clause for clause in self.clauses if clause.kind is kind], columns)
         query, names_action = self.returning or (None, False)
-        return RowChangesQuery(self.target.table, composer.finish(), DuplicateMatchPolicy.REFUSED, query, names_action)
+        refused = DuplicateMatchPolicy.REFUSED
+        return RowChangesQuery(self.target.table, composer.finish(), refused, self.privileges, query, names_action)
 
     def _say_part(self, composer: Composer, kind: _Kind, clauses: Sequence[_Clause], columns: Sequence[str]) -> None:
         """The row changes of the clauses of one kind."""

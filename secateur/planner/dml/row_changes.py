@@ -23,6 +23,7 @@ from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression
 from secateur.planner.text.tokens import tokenize
 from secateur.protocol.changes import DuplicateMatchPolicy
+from secateur.protocol.tokens import Privilege
 
 Value = tuple[str | TextSpan, ...]
 """An expression, as words of ours and pieces of the user's."""
@@ -59,20 +60,21 @@ class RowChangesQuery:
         names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
         is_single_partition: Whether the primary of a partition can execute the change for a key of that partition on
             its own.
+        privileges: What it needs with the table.
     """
 
     table: TableDef
     query: Composed
     duplicate_match: DuplicateMatchPolicy
+    privileges: tuple[Privilege, ...]
     returning: Composed | None = None
     names_action: bool = False
     is_single_partition: bool = False
 
 
 def target_text(target: ChangeTarget) -> str:
-    """The target as an item of a FROM clause; one without a primary key has its row ids there."""
-    schema = f"{quoted(WITH_ROW_IDS)}." if target.table.has_row_ids else ""
-    return f"{schema}{quoted(target.table.name)} AS {quoted(target.alias)}"
+    """The target as an item of a FROM clause; its schema says that it is the target, which has its row ids there."""
+    return f"{quoted(WITH_ROW_IDS)}.{quoted(target.table.name)} AS {quoted(target.alias)}"
 
 
 def column_of(target: ChangeTarget, column: str) -> str:

@@ -42,6 +42,7 @@ from secateur.planner.text.syntax import compared_trees
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.statements import ChangeKind
+from secateur.protocol.tokens import Privilege
 
 _OF_OTHERS: Final = (("CASCADE",), ("RESTRICT",), ("RESTART", "IDENTITY"), ("CONTINUE", "IDENTITY"))
 """Words that other databases allow after the table of TRUNCATE, which would be parsed as its alias."""
@@ -70,6 +71,11 @@ class SearchedChange:
     sources: TextSpan | None = None
     where: TextSpan | None = None
     returning: tuple[Composed, bool] | None = None
+
+    @property
+    def privileges(self) -> tuple[Privilege, ...]:
+        """What it needs with the table."""
+        return (Privilege.DELETE if self.action is RowAction.DELETE else Privilege.UPDATE,)
 
     @property
     def stays(self) -> bool:
@@ -116,7 +122,8 @@ class SearchedChange:
         if self.where is not None:
             composer.say(" ", self.where)
         query, names_action = self.returning or (None, False)
-        return RowChangesQuery(self.target.table, composer.finish(), DuplicateMatchPolicy.FIRST, query, names_action)
+        first = DuplicateMatchPolicy.FIRST
+        return RowChangesQuery(self.target.table, composer.finish(), first, self.privileges, query, names_action)
 
 
 def read_searched_change(

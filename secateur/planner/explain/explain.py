@@ -27,6 +27,7 @@ from secateur.planner.explain.scan_facts import (
     execution_mode,
     scan_facts,
     scan_json,
+    parameter_titles,
     with_parameter_names,
 )
 from secateur.planner.explain.serving import (
@@ -222,7 +223,7 @@ def _pruning(
     if known is not None and plan.expressions:
         known = tuple(complete(known, plan.expressions))
     trees = [_shown(scan.tree, statement) for scan in plan.scans]
-    names = plan.parameter_names
+    names = parameter_titles(plan)
     scans = zip(plan.scans, outer.bounds, trees, outer.filters, outer.estimated_rows, strict=True)
     only_keys = all(step.use is SubqueryUse.KEYS for step in steps)
     found = "the keys of the join are" if only_keys else "the values of the subquery are"
@@ -270,17 +271,18 @@ def _pruning(
 
 def _shown(tree: PartitionTree, statement: PlannedSelect) -> PartitionTree:
     """A tree with constants where the user wrote them."""
-    first = statement.plan.parameter_count - statement.plan.reads_clock - len(statement.lists)
-    return fold_lists(tree, dict(enumerate(statement.lists, first))) if statement.lists else tree
+    first = statement.plan.parameter_count - statement.plan.reads_clock - len(statement.hidden)
+    lists = {index: value for index, value in enumerate(statement.hidden, first) if isinstance(value, list)}
+    return fold_lists(tree, lists) if lists else tree
 
 
 def _explain_step(step: PlannedStep, first: int, whole: PlannedSelect, view: ClusterView) -> ExplainedStep:
     """A step whose values are the parameters from ``first`` on; those of steps before it are not known."""
     unknown = [UNKNOWN] * (step.query.plan.parameter_count - whole.plan.parameter_count)
     params = None if whole.params is None else (*whole.params, *unknown)
-    explained = _explain_select(replace(step.query, params=params, lists=whole.lists), view, enabled=True)
+    explained = _explain_select(replace(step.query, params=params, hidden=whole.hidden), view, enabled=True)
     parameters = tuple(range(first, first + step.parameter_count))
-    names = whole.plan.parameter_names
+    names = parameter_titles(whole.plan)
     text = with_parameter_names(step.text, names)
     return ExplainedStep(
         parameters, step.use, text, explained.text, explained.json["pruning"], step.values_max, step.estimate

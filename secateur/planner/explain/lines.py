@@ -76,6 +76,9 @@ def _rows_text(fact: ScanExplanation) -> list[str]:
     """Return the columns that are read, the expected rows, and the filter that the rows have to pass."""
     rows = "" if fact.rows is None else f"; about {count_text(fact.rows, 'row')}"
     lines = [f"  columns: {', '.join(fact.scan.columns)}{rows}"]
+    if fact.scan.policy:
+        which = "no policy lets a row pass" if not fact.scan.policies else f"policy {', '.join(fact.scan.policies)}"
+        lines.append(f"  {which}: {fact.scan.policy}")
     return [*lines, f"  filter: {fact.filter}"] if fact.filter else lines
 
 

@@ -6,7 +6,7 @@ A query in steps has one of each step (:class:`ExplainedStep`) beside that of th
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -23,6 +23,7 @@ from secateur.planner.explain.external_scans import external_json, external_reas
 from secateur.planner.prune.bounds import ScanBounds
 from secateur.planner.prune.reasons import why_nothing_pruned
 from secateur.planner.stages import ends_on_one_partition
+from secateur.protocol.access import session_call
 from secateur.protocol.steps import SubqueryUse
 
 _KEYS_SHOWN_MAX: Final = 100
@@ -66,7 +67,7 @@ def scan_facts(
     *,
     enabled: bool,
     found: str,
-    names: Sequence[str],
+    names: Mapping[int, str],
 ) -> ScanExplanation:
     """Explain a scan.
 
@@ -78,7 +79,7 @@ def scan_facts(
         count: How many parameters the user's statement has; later ones are values of subqueries.
         enabled: Whether pruning is on.
         found: The contribution of subqueries or joins, in words.
-        names: The names of the parameters, if they have names.
+        names: As of :func:`parameter_titles`.
     """
     live = scan.tree.live_ids()
     key = scan.tree.scheme.columns
@@ -115,7 +116,7 @@ def scan_facts(
     return ScanExplanation(scan, key, ids.ids, ids.ids, True, key_values, keys, None)
 
 
-def _tree_text(tree: PartitionTree, names: Sequence[str]) -> str:
+def _tree_text(tree: PartitionTree, names: Mapping[int, str]) -> str:
     return with_parameter_names(node_text(tree.root, tree.scheme), names)
 
 
@@ -193,6 +194,7 @@ def scan_json(fact: ScanExplanation) -> dict[str, Any]:
         "estimated_rows": fact.rows,
         "reason": fact.reason,
         **({} if fact.scan.external is None else external_json(fact.scan.external)),
+        **({"policies": list(fact.scan.policies), "policy_condition": fact.scan.policy} if fact.scan.policy else {}),
     }
 
 
@@ -223,18 +225,23 @@ def _json_value(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def with_parameter_names(text: str, names: Sequence[str]) -> str:
+def parameter_titles(plan: SelectPlan) -> Mapping[int, str]:
+    """What stands for the parameters of a plan in the user's text, by index; those without a name are not in it."""
+    names = {index: f"${name}" for index, name in enumerate(plan.parameter_names)}
+    return names | {index: session_call(claim) for index, claim in plan.claims}
+
+
+def with_parameter_names(text: str, names: Mapping[int, str]) -> str:
     """Write ``$name`` for ``$1`` in a text, but not inside of strings and quoted names.
 
     Args:
         text: A partition tree, a predicate or a query, with parameters counted from 1.
-        names: The names of the statement's parameters in order; empty if they have none. Parameters after those are
-            values of subqueries, and keep their numbers.
+        names: As of :func:`parameter_titles`. Other parameters keep their numbers, as values of subqueries do.
     """
 
     def named(match: re.Match[str]) -> str:
         number = match[1]
-        return f"${names[int(number) - 1]}" if number and 1 <= int(number) <= len(names) else match[0]
+        return names.get(int(number) - 1, match[0]) if number else match[0]
 
     return _PARAMETER.sub(named, text) if names else text
 

@@ -12,7 +12,7 @@ from typing import Final
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import Error
 from secateur.partitioning.pruning.nodes import All, Everywhere
-from secateur.planner.explain.scan_facts import with_parameter_names
+from secateur.planner.explain.scan_facts import parameter_titles, with_parameter_names
 from secateur.planner.text.tokens import TokenKind, tokenize
 
 _FINGERPRINT_BYTES: Final = 8
@@ -46,7 +46,7 @@ def facts_of(statement: str, plan: SelectPlan) -> StatementFacts:
     return StatementFacts(
         statement,
         fingerprint(statement),
-        with_parameter_names("; ".join(str(scan.tree) for scan in plan.scans), plan.parameter_names),
+        with_parameter_names("; ".join(str(scan.tree) for scan in plan.scans), parameter_titles(plan)),
         any(scan.reason is None and not isinstance(scan.tree.root, (All, Everywhere)) for scan in plan.scans),
         "; ".join(reasons) or None,
         plan.reads_system_tables_only,

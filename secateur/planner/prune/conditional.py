@@ -77,7 +77,7 @@ def conditional_in(node: ex.AnyExpression) -> Conditional | None:
         return None
     branches = tuple(Branch(branch.condition, _cast_again(branch.value, types)) for branch in _branches(found))
     conditions = (branch.condition for branch in branches if branch.condition is not None)
-    if not all(map(_never_raises, conditions)) or len(branches) > BRANCHES_MAX:
+    if not all(map(never_raises, conditions)) or len(branches) > BRANCHES_MAX:
         return None
     return Conditional(node, slot, branches)
 
@@ -129,7 +129,8 @@ def _branches(node: ex.AnyExpression) -> Iterator[Branch]:
             return
 
 
-def _never_raises(condition: ex.AnyExpression) -> bool:
+def never_raises(condition: ex.AnyExpression) -> bool:
+    """Whether an expression raises no error, whatever row it is computed of."""
     pending = [condition]
     while pending:
         item = pending.pop()

@@ -42,6 +42,9 @@ class Parameters:
         spans: The place of each reference in the text: first offset, end offset, index counted from 0.
         lists: Values of hidden parameters, which follow those of the user
             (:mod:`~secateur.planner.text.hoisted_lists`).
+        claims: The claims that it reads, and the values that whoever executes it has of them: hidden parameters behind
+            the lists (:mod:`~secateur.planner.binding.session_claims`).
+        claims_at: The index of the first of these.
         foreign: The text to write instead of a placeholder of other databases' drivers, such as ``%s``; empty where
             there is none.
         clock: The index of the hidden parameter that is the time at which the statement starts; None if it has none.
@@ -54,11 +57,28 @@ class Parameters:
     lists: tuple[list[Any], ...] = ()
     foreign: str = ""
     clock: int | None = None
+    claims: tuple[tuple[str, str | None], ...] = ()
+    claims_at: int = 0
+
+    @property
+    def hidden(self) -> tuple[Any, ...]:
+        """The values of the hidden parameters but the time."""
+        return (*self.lists, *(value for _, value in self.claims))
+
+    @property
+    def claim_places(self) -> Mapping[str, int]:
+        """The index of each claim."""
+        return {claim: place for place, (claim, _) in enumerate(self.claims, self.claims_at)}
 
     @property
     def total(self) -> int:
         """The number of values that the plan takes, hidden ones included."""
-        return max(self.count + len(self.lists), 0 if self.clock is None else self.clock + 1)
+        claims = self.claims_at + len(self.claims) if self.claims else 0
+        return max(self.count + len(self.lists), claims, 0 if self.clock is None else self.clock + 1)
+
+    def with_claims(self, claims: Mapping[str, str | None]) -> Parameters:
+        """The parameters of a statement that reads these claims, which have these values."""
+        return replace(self, claims=tuple(claims.items()), claims_at=self.count + len(self.lists))
 
     def with_clock(self) -> Parameters:
         """The parameters of a statement that reads the clock: the last one is the time at which it starts."""
@@ -88,10 +108,10 @@ class Parameters:
                     f"the statement has no parameter {', '.join('$' + str(name) for name in unknown)}; it has"
                     f" {self._names_text()}"
                 )
-            return (*(params[name] for name in self.names), *self.lists)
+            return (*(params[name] for name in self.names), *self.hidden)
         if isinstance(params, Mapping):
             if not params and not self.count:
-                return self.lists
+                return self.hidden
             if not self.count:
                 raise ParameterError(f"the statement has no parameters, {len(params)} given{self._foreign_text()}")
             raise ParameterError(
@@ -103,7 +123,7 @@ class Parameters:
             raise ParameterError(
                 f"the statement has {count_text(self.count, 'parameter')}, {len(params)} given{self._foreign_text()}"
             )
-        return (*params, *self.lists)
+        return (*params, *self.hidden)
 
     def refuse_gaps(self, sql: str) -> None:
         """Refuse ``$2`` without ``$1``.

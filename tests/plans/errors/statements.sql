@@ -191,17 +191,17 @@ SqlSyntaxError: expected ON, found 'something' (line 1, column 9)
 -- statements of the dialect say what to do instead, 23
 GRANT something
 /*
-NotSupportedError: GRANT is not supported: tokens have roles, and tables that they are for: conn.tokens.create, or `secateur token create` (line 1, column 1)
+SqlSyntaxError: expected SELECT, INSERT, UPDATE, DELETE or ALL, found 'something' (line 1, column 7)
   GRANT something
-  ^^^^^
+        ^^^^^^^^^
 */
 ----
 -- statements of the dialect say what to do instead, 24
 REVOKE something
 /*
-NotSupportedError: REVOKE is not supported: tokens have roles, and tables that they are for: conn.tokens.revoke, or `secateur token revoke` (line 1, column 1)
+SqlSyntaxError: expected SELECT, INSERT, UPDATE, DELETE or ALL, found 'something' (line 1, column 8)
   REVOKE something
-  ^^^^^^
+         ^^^^^^^^^
 */
 ----
 -- a setting that RESET names has to be there

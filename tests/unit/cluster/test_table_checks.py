@@ -10,14 +10,17 @@ import pytest
 from secateur.cluster.member import MemberTableChecks
 from secateur.errors import AuthenticationError
 from secateur.protocol import (
+    AccessRecord,
     Execute,
+    GrantedToken,
     Operation,
+    Privilege,
     QueryPart,
     QueryStep,
+    Rights,
     SteppedQuery,
     SubqueryUse,
     TableGrant,
-    TableRights,
     TokenRole,
 )
 from secateur.wire import PeerInfo, Reply, Request
@@ -27,9 +30,10 @@ PEER = PeerInfo(1, "test", "test", True)
 
 
 def handled(steps: SteppedQuery | None, *readable: str) -> Any:
-    statements = SimpleNamespace(kept_plan=lambda plan: SimpleNamespace(tables_read=frozenset(TABLES[plan])))
-    checks = MemberTableChecks(statements, None, None, None)  # type: ignore[arg-type]
-    rights = TableRights.of("t1", [TableGrant(table, TokenRole.READ) for table in readable])
+    statements = SimpleNamespace(kept_plan=lambda plan: SimpleNamespace(tables_read=frozenset(TABLES[plan]), claims=()))
+    checks = MemberTableChecks(statements, None, None, None, None)  # type: ignore[arg-type]
+    grants = tuple(TableGrant(table, Privilege.SELECT) for table in readable)
+    rights = Rights.of(GrantedToken("t1", TokenRole.READ, tables=grants), AccessRecord())
     assert rights is not None
     request = Request(Operation.EXECUTE, Execute("whole", [], True, steps=steps), memoryview(b""), PEER)
     return checks.handle(request, rights, lambda _: Reply("rows"))

@@ -10,14 +10,17 @@ import pytest
 from secateur.errors import AuthenticationError
 from secateur.planner import Command, ExplainFormat, ExplainStatement, KillJob
 from secateur.protocol import (
+    AccessRecord,
     BackupTo,
+    GrantedToken,
     PlanText,
     PreparedStatement,
+    Privilege,
     Pruning,
+    Rights,
     SetPruning,
     Statement,
     TableGrant,
-    TableRights,
     TokenRole,
 )
 
@@ -56,11 +59,18 @@ ROLES = {
     "DropType": ADMIN,
     "DropView": ADMIN,
     "SetGlobalPruning": ADMIN,
+    "CreateRole": ADMIN,
+    "DropRole": ADMIN,
+    "GrantTables": ADMIN,
+    "SecureTable": ADMIN,
+    "CreatePolicy": ADMIN,
+    "DropPolicy": ADMIN,
     "KillStatement": ADMIN,
     "KillJob": ADMIN,
     "InsertValues": CODE,  # only planned: whoever executes it gets an EvaluatedInsert
 }
-RIGHTS = TableRights.of("t1", [TableGrant("orders", WRITE), TableGrant("customers", READ)])
+GRANTS = (*(TableGrant("orders", each) for each in Privilege), TableGrant("customers", Privilege.SELECT))
+RIGHTS = Rights.of(GrantedToken("t1", WRITE, tables=GRANTS), AccessRecord())
 
 
 class Unheard(Statement):
@@ -124,11 +134,11 @@ def test_what_the_rights_cover(context: Any, sql: str) -> None:
         ("SELECT * FROM metrics", "read on metrics"),
         ("EXPLAIN UPDATE orders SET amount = (SELECT max(value) FROM metrics)", "read on metrics"),
         ("SELECT * FROM orders WHERE id IN (SELECT value FROM metrics)", "read on metrics"),
-        ("INSERT INTO customers SELECT * FROM customers", "write on customers"),
+        ("INSERT INTO customers SELECT * FROM customers", "insert on customers"),
         ("INSERT INTO orders (customer_id, id) SELECT host, 1 FROM metrics", "read on metrics"),
-        ("DELETE FROM customers WHERE customer_id = 'C1' AND name = ''", "write on customers"),
+        ("DELETE FROM customers WHERE customer_id = 'C1' AND name = ''", "delete on customers"),
         ("COPY metrics TO 'x.csv'", "read on metrics"),
-        ("COPY customers FROM 'x.csv'", "write on customers"),
+        ("COPY customers FROM 'x.csv'", "insert on customers"),
         ("BACKUP TO 'folder'", "BACKUP of all tables"),
         ("BACKUP TABLE metrics TO 'folder'", "read on metrics"),
         ("RESTORE FROM 'folder'", "this statement"),

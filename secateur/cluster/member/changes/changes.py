@@ -27,6 +27,7 @@ from secateur.cluster.member.changes.change_registry import RecordedChange
 from secateur.cluster.member.changes.change_turns import ChangeTurns, full_partition
 from secateur.cluster.member.changes.keyed_changes import KeyedChanges
 from secateur.cluster.member.changes.loads import MemberLoads
+from secateur.cluster.member.changes.row_guards import RowGuards
 from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.cluster.member.statements.local_execution import (
     LocalExecution,
@@ -47,9 +48,12 @@ from secateur.engine.threads import in_thread
 from secateur.errors import ProtocolError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.topology.owner_routing import split
+from secateur.protocol.access import Rights, WriteKind
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, DuplicateMatchPolicy, FoundParts, StageChange
 from secateur.protocol.metrics import StageWork
+from secateur.protocol.tokens import GrantedToken
 from secateur.storage.change import ChangeOperation
+from secateur.storage.delta import FewRows
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request
 
@@ -98,6 +102,8 @@ class MemberChanges:
         loads: Stages the changes of several partitions.
         results: Knows which connections have ended.
         executor: Threads for kernel calls.
+        row_guards: Checks rows that principals under row policies write.
+        rights: What the bearer of a token may do, for whom the controller asks.
         waiting_max: Changes that wait for one partition; one more is refused.
 
     Attributes:
@@ -113,6 +119,8 @@ class MemberChanges:
         loads: MemberLoads,
         results: OpenResults,
         executor: Executor,
+        row_guards: RowGuards,
+        rights: Callable[[GrantedToken | None], Rights | None],
         waiting_max: int,
     ) -> None:
         self._store = store
@@ -123,6 +131,8 @@ class MemberChanges:
         self._loads = loads
         self._results = results
         self._executor = executor
+        self._row_guards = row_guards
+        self._rights = rights
         self._turns: ChangeTurns[tuple[int, int]] = ChangeTurns(
             waiting_max, lambda key: full_partition(places.table(key[0]).name, key[1], places.member_id)
         )
@@ -148,26 +158,40 @@ class MemberChanges:
         asked = request.message
         is_keyed = asked.pruning and not asked.is_profiled
         if is_keyed and (plan := self._statements.found_plan(asked.plan)) is not None:
-            made = self._keyed.made(asked, plan)
+            made = self._keyed.made(asked, plan, self._check(request.peer.rights, plan, asked.operation))
             if made is not None:
                 return made
             is_keyed = False
         return self._change_later(request, is_keyed=is_keyed)
 
-    def made_now(self, asked: ChangeOnePartition) -> Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]] | None:
+    def made_now(
+        self, asked: ChangeOnePartition, rights: Rights | None
+    ) -> Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]] | None:
         """Change the row that a statement names by its key, if that takes this turn of the loop; else None.
 
         Raises:
             Error: As :meth:`change`; nothing was changed.
         """
         plan = self._statements.found_plan(asked.plan)
-        return None if plan is None else self._keyed.made(asked, plan)
+        if plan is None:
+            return None
+        return self._keyed.made(asked, plan, self._check(rights, plan, asked.operation))
+
+    def _check(
+        self, rights: Rights | None, plan: SelectPlan, operation: str
+    ) -> Callable[[pa.Table | FewRows], None] | None:
+        """The check of the rows that a change writes; None where nothing is to be checked."""
+        if rights is None or not rights.guards or operation == _Finding.KEYS.value:
+            return None
+        kind = WriteKind.UPDATE if operation == _Finding.ROWS.value else WriteKind.UPSERT
+        return self._row_guards.of(rights, self._places.table(plan.scans[0].table_id), kind)
 
     async def _change_later(self, request: Request[ChangeOnePartition], *, is_keyed: bool) -> Reply[ChangedRows]:
         """As :meth:`change`, with what has to be waited for; ``is_keyed`` where the short way was not tried yet."""
         asked = request.message
         plan = await self._statements.plan(asked.plan)
-        if is_keyed and (made := self._keyed.made(asked, plan)) is not None:
+        check = self._check(request.peer.rights, plan, asked.operation)
+        if is_keyed and (made := self._keyed.made(asked, plan, check)) is not None:
             return made if isinstance(made, Reply) else await made
         params = await self._statements.with_values(plan, asked.params)
         pruning, finding = asked.pruning, _finding(asked.operation)
@@ -190,6 +214,7 @@ class MemberChanges:
             peer=request.peer,
             pruning=pruning,
             work=work,
+            check=check,
         )
         write = partial(self._writes.write_once, table_id, partition, asked.change_id)
         try:
@@ -232,6 +257,8 @@ class MemberChanges:
             found = await in_thread(self._executor, _call(call, params))
             kernel_s = time.perf_counter() - started_s
             rows = self._shaped(found, table_id, finding)
+            if asked.token is not None and finding is _Finding.ROWS:
+                self._row_guards.check(self._rights(asked.token), self._places.table(table_id), WriteKind.UPDATE, rows)
             pieces = (
                 split(rows, self._places.table(table_id))
                 if not plan.scans[0].replicated
@@ -262,6 +289,7 @@ class MemberChanges:
         peer: PeerInfo,
         pruning: bool,
         work: list[StageWork] | None,
+        check: Callable[[pa.Table | FewRows], None] | None,
     ) -> RecordedChange:
         table_id, partition = plan.scans[0].table_id, partitions[0][0]
         turn = table_id, partition
@@ -283,6 +311,8 @@ class MemberChanges:
             else:
                 kernel_s = time.perf_counter() - started_s
                 read, rows = upserted
+            if check is not None:
+                check(rows)
             made, sent_bytes = self._writes.apply(table_id, partition, finding.operation, rows, change_id)
             if work is not None:
                 work.append(self._work(finding, table_id, 1, read, rows, sent_bytes, kernel_s))

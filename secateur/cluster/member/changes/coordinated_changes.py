@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.cluster.member.changes.loads import MemberLoads
+from secateur.cluster.member.changes.row_guards import RowGuards
 from secateur.cluster.member.jobs.attempts import KeptResults
 from secateur.cluster.member.statements.local_execution import check_versions
 from secateur.cluster.member.statements.statements import StatementRunner
@@ -32,8 +33,10 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol import changes as protocol
+from secateur.protocol.access import Rights, WriteKind
 from secateur.protocol.message import Acknowledged
 from secateur.protocol.metrics import StageWork
+from secateur.protocol.tokens import GrantedToken
 from secateur.storage.change import MixedAttempt
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, encode_table
@@ -52,6 +55,8 @@ class MemberCoordinatedChanges:
         loads: Its latches, and the way to the backups.
         peers: The other members.
         executor: Threads for kernel calls.
+        row_guards: Checks rows that principals under row policies write.
+        rights: What the bearer of a token may do, for whom the controller asks.
     """
 
     def __init__(
@@ -63,7 +68,11 @@ class MemberCoordinatedChanges:
         loads: MemberLoads,
         peers: Peers,
         executor: Executor,
+        row_guards: RowGuards,
+        rights: Callable[[GrantedToken | None], Rights | None],
     ) -> None:
+        self._row_guards = row_guards
+        self._rights = rights
         self._member_id = member_id
         self._store = store
         self._statements = statements
@@ -98,6 +107,11 @@ class MemberCoordinatedChanges:
         is_profiled = asked.is_profiled
         found, work = await self._statements.rows(plan, params, pruning=asked.pruning, profiled=is_profiled)
         changes = await self._in_thread(RowChanges.of, found, table, asked.duplicate_match)
+        if asked.token is not None:
+            rights = self._rights(asked.token)
+            for action, kind in ((RowAction.INSERT, WriteKind.INSERT), (RowAction.UPDATE, WriteKind.UPDATE)):
+                of_kind = changes.rows.filter(pc.equal(changes.actions, action.value))
+                self._row_guards.check(rights, table, kind, of_kind)
         if asked.returning is not None:
             returning = await self._statements.plan(asked.returning)
             check_versions(self._store, returning)

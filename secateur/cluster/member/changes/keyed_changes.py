@@ -95,8 +95,15 @@ class KeyedChanges:
         self._turns = turns
         self._compiled: OrderedDict[tuple[str, str], _Compiled] = OrderedDict()
 
-    def made(self, asked: ChangeOnePartition, plan: SelectPlan) -> _Answered | None:
+    def made(
+        self, asked: ChangeOnePartition, plan: SelectPlan, check: Callable[[FewRows], None] | None = None
+    ) -> _Answered | None:
         """Make a change that prunes, by its plan; returns its answer, or None, and nothing was done.
+
+        Args:
+            asked: The change.
+            plan: Its plan.
+            check: Checks the row that is to be written; None for a row that everybody may write.
 
         Raises:
             TopologyChangedError: This member is not the primary; nothing was changed.
@@ -118,7 +125,12 @@ class KeyedChanges:
             )
         except (DeclinedError, NoRangeError, NullKeyError, DataError, ValueError, OverflowError):
             return None  # what only a kernel computes, or says in the words of the dialect
-        return None if found is None else self._write(asked, compiled.layout.tdef.table_id, *found)
+        if found is None:
+            return None
+        _, row, made = found
+        if check is not None and row is not None and made is ChangeOperation.UPSERT:
+            check(row)
+        return self._write(asked, compiled.layout.tdef.table_id, *found)
 
     def _change(self, asked: ChangeOnePartition, plan: SelectPlan) -> _Compiled:
         known = (asked.plan, asked.operation)

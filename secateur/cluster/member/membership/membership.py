@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from secateur.cluster.lease import Promises
 from secateur.cluster.load_leases import LoadLeases
@@ -20,6 +20,7 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.errors import Error, ProtocolError, TopologyChangedError
 from secateur.partitioning.topology.topology import MemberAddress, Topology, gains_copies
 from secateur.protocol import changes, recovery
+from secateur.protocol.access import AccessRecord, KnownAccess
 from secateur.protocol.catalog import (
     AdoptViews,
     GetOwnerPages,
@@ -37,7 +38,6 @@ from secateur.protocol.membership import (
 )
 from secateur.protocol.message import Acknowledged
 from secateur.protocol.query import GetPlan, PlanAnswer
-from secateur.protocol.tokens import GrantedToken, KnownTokens
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Handled, Reply, Request
@@ -63,7 +63,7 @@ class Membership:
         alter_leases: The changes of tables that are prepared here.
         alterations: The alterations of tables that are under way.
         persistence: Keeps the record on disk; None for a member without a data directory.
-        take_tokens: Has the tokens accepted that the record names.
+        take_access: Has this process act on what the record says of who may do what.
         on_lost: Called for a member that has left the cluster.
         followers: Called in this order with a newer topology.
 
@@ -88,7 +88,7 @@ class Membership:
         range_leases: LoadLeases,
         alterations: MemberAlterations,
         persistence: Persistence | None,
-        take_tokens: Callable[[Iterable[GrantedToken]], None],
+        take_access: Callable[[AccessRecord], None],
         on_lost: Callable[[str], None],
         followers: Sequence[Callable[[Topology], None]],
     ) -> None:
@@ -105,7 +105,7 @@ class Membership:
         self._alter_leases = range_leases
         self._alterations = alterations
         self._persistence = persistence
-        self._take_tokens = take_tokens
+        self._take_access = take_access
         self._on_lost = on_lost
         self._followers = followers
         self.topology = Topology(0, (), {})
@@ -122,7 +122,7 @@ class Membership:
         """The record was on disk when this member was started."""
         self.record = record
         self._is_restored = True
-        self._know_tokens(record.state)
+        self._know_access(record.state)
 
     async def close(self) -> None:
         """End a report that is under way."""
@@ -192,7 +192,7 @@ class Membership:
         self.record = recovery.ClusterRecord(told.epoch, told.version, told.topology, state)
         self._is_restored = False
         if told.state is not None:
-            self._know_tokens(told.state)
+            self._know_access(told.state)
         if told.epoch > before.epoch:
             self._load_leases.controller_replaced()
             self._alter_leases.controller_replaced()
@@ -208,10 +208,10 @@ class Membership:
             self._views_version = catalog_version
             self._store.views = frozenset(views)
 
-    def _know_tokens(self, state: bytes) -> None:
-        """Accept the tokens of an encoded :class:`~secateur.protocol.recovery.ControllerState`."""
+    def _know_access(self, state: bytes) -> None:
+        """Act on what an encoded :class:`~secateur.protocol.recovery.ControllerState` says of who may do what."""
         if state:
-            self._take_tokens(decode(state, KnownTokens).tokens)
+            self._take_access(decode(state, KnownAccess).access)
 
     def report(self) -> recovery.MemberReport:
         in_doubt = {load.table_id: load.load_id for load in self._store.loads.prepared()}

@@ -88,8 +88,8 @@ def keys(context: Any, count: int) -> list[int]:
 
 def test_a_long_list_prunes_as_its_elements_do(context: Any) -> None:
     statement = context.select(f"SELECT * FROM orders WHERE customer_id IN ({TEXTS})")
-    assert statement.lists == ([f"C{number}" for number in range(COUNT)],)
-    assert statement.params == statement.lists
+    assert statement.hidden == ([f"C{number}" for number in range(COUNT)],)
+    assert statement.params == statement.hidden
     (scan,) = statement.plan.scans
     assert list(scan.tree.bind(statement.params).ids) == keys(context, COUNT)
     assert statement.plan.strategy.value == "two_stage"
@@ -101,7 +101,7 @@ def test_days_are_lists_of_dates_beside_a_date_column(context: Any, literal: str
     context.create("CREATE TABLE days (day DATE PRIMARY KEY) PARTITION BY HASH (day) PARTITIONS 97")
     days = [date(2024, 1, 1) + timedelta(days=offset) for offset in range(COUNT)]
     statement = context.select(f"SELECT * FROM days WHERE day IN ({', '.join(map(literal.format, days))})")
-    assert statement.lists == (days,)
+    assert statement.hidden == (days,)
     assert list(statement.plan.scans[0].tree.bind(statement.params).ids) == sorted(
         {context.partition("days", day=day) for day in days}
     )
@@ -110,7 +110,7 @@ def test_days_are_lists_of_dates_beside_a_date_column(context: Any, literal: str
 def test_strings_that_spell_days_are_strings_beside_a_varchar_column(context: Any) -> None:
     days = [str(date(2024, 1, 1) + timedelta(days=offset)) for offset in range(COUNT)]
     statement = context.select(f"SELECT * FROM orders WHERE customer_id IN ({', '.join(map(repr, days))})")
-    assert statement.lists == (days,)
+    assert statement.hidden == (days,)
 
 
 def test_days_that_the_calendar_does_not_have_are_left_to_duckdb() -> None:
@@ -155,7 +155,7 @@ def test_the_same_text_written_by_the_user_is_another_plan(context: Any) -> None
     written = context.select("SELECT * FROM orders WHERE ((customer_id = ANY(?))) AND id = ?", [["C1"], 5])
     assert hoisted.plan.plan_id != written.plan.plan_id
     assert written.params == (["C1"], 5)
-    assert written.lists == ()
+    assert written.hidden == ()
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_what_turns_out_otherwise_is_planned_as_written(context: Any, sql: str) 
     assert hoist_lists(sql) is not None
     statement = context.prepare(sql)
     statement = getattr(statement, "select", statement)
-    assert statement.lists == ()
+    assert statement.hidden == ()
     assert str(COUNT - 1) in statement.plan.local.sql
 
 

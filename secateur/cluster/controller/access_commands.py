@@ -1,0 +1,159 @@
+"""Roles, grants and row policies at the controller: every change counts once every process of the cluster acts on it.
+
+The catalog gets another version with each, so that clients prepare their statements again: a plan has the conditions of
+policies in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Final, assert_never
+
+from msgspec.structs import replace
+
+from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.errors import LimitExceededError, ProgrammingError, TopologyChangedError
+from secateur.partitioning.tables.table import TableDef
+from secateur.planner import statement as planned
+from secateur.protocol.access import AccessRecord, DefinedRole, Policy
+
+_ROLES_MAX: Final = 1000
+_POLICIES_MAX: Final = 1000
+
+
+class AccessCommands:
+    """Carries them out. Lives on the controller's event loop.
+
+    Args:
+        state: Keeps the record, and takes it to the members.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    async def carry_out(self, command: planned.AccessCommand) -> str:
+        """Carry out a command; returns what was done.
+
+        Raises:
+            ProgrammingError: There is no such role or policy, or there is one already.
+            TopologyChangedError: The table was dropped, or created again, since the statement was planned.
+            LimitExceededError: There are too many.
+        """
+        async with self._state.changing:
+            access, done = self._after(command, self._state.access)
+            if access is not self._state.access:
+                self._state.access = access
+                catalog = self._state.catalog
+                self._state.catalog = dataclasses.replace(catalog, version=catalog.version + 1)
+            return done
+
+    def _after(self, command: planned.AccessCommand, access: AccessRecord) -> tuple[AccessRecord, str]:
+        match command:
+            case planned.CreateRole(name, if_not_exists):
+                if access.role(name) is None:
+                    if len(access.roles) >= _ROLES_MAX:
+                        raise LimitExceededError(f"there are {_ROLES_MAX} roles: drop some", limit="roles_max")
+                    return replace(access, roles=(*access.roles, DefinedRole(name))), "role created"
+                if not if_not_exists:
+                    raise ProgrammingError(f"role {name!r} exists already")
+                return access, "role exists"
+            case planned.DropRole(name, if_exists):
+                if access.role(name) is None and if_exists:
+                    return access, "no such role"
+                _check_roles(access, (name,))
+                self._check_unused(access, name)
+                return replace(access, roles=tuple(role for role in access.roles if role.name != name)), "role dropped"
+            case planned.GrantTables(grants, roles, is_grant):
+                _check_roles(access, roles)
+                changed = []
+                for role in access.roles:
+                    held = dict.fromkeys(role.grants)
+                    if role.name in roles:
+                        held = {grant: None for grant in held if is_grant or grant not in grants}
+                        held |= dict.fromkeys(grants) if is_grant else {}
+                    changed.append(replace(role, grants=tuple(held)))
+                return replace(access, roles=tuple(changed)), "granted" if is_grant else "revoked"
+            case planned.SecureTable(table, enables):
+                origin = self._known(table).origin
+                secured = [each for each in access.secured if each != origin]
+                return (
+                    replace(access, secured=(*secured, origin) if enables else tuple(secured)),
+                    f"row level security {'enabled' if enables else 'disabled'}",
+                )
+            case planned.CreatePolicy(name, table, command_, roles, using, check):
+                table = self._known(table)
+                _check_roles(access, roles)
+                if _policy(access, table, name) is not None:
+                    raise ProgrammingError(f"policy {name!r} on {table.name} exists already: DROP POLICY it first")
+                if len(access.policies) >= _POLICIES_MAX:
+                    raise LimitExceededError(f"there are {_POLICIES_MAX} policies: drop some", limit="policies_max")
+                policy = Policy(name, table.origin, command_, roles, using, check)
+                return replace(access, policies=(*access.policies, policy)), "policy created"
+            case planned.DropPolicy(name, table, if_exists):
+                found = _policy(access, self._known(table), name)
+                if found is None and if_exists:
+                    return access, "no such policy"
+                if found is None:
+                    raise ProgrammingError(f"there is no policy {name!r} on {table.name}")
+                kept = tuple(policy for policy in access.policies if policy is not found)
+                return replace(access, policies=kept), "policy dropped"
+            case _:
+                assert_never(command)
+
+    def _known(self, table: TableDef) -> TableDef:
+        found = self._state.catalog.find(table.name)
+        if found is None or found.origin != table.origin:
+            raise TopologyChangedError(
+                f"table {table.name} was dropped and created again meanwhile: try again", table=table.name
+            )
+        return found
+
+    def _check_unused(self, access: AccessRecord, role: str) -> None:
+        """Refuse to drop a role that a policy names, which would then hold for everybody, or a token."""
+        policies = [policy.name for policy in access.policies if role in policy.roles]
+        tokens = [token.id for token in access.tokens if role in token.roles]
+        if policies or tokens:
+            what = [f"policy {name}" for name in policies] + [f"token {token_id}" for token_id in tokens]
+            raise ProgrammingError(f"role {role!r} is that of {', '.join(what)}: drop or revoke these first")
+
+
+def without_table(access: AccessRecord, origin: int) -> AccessRecord:
+    """The record without the policies on a table that is dropped."""
+    if origin not in access.secured and not access.policies_of(origin):
+        return access
+    return replace(
+        access,
+        policies=tuple(policy for policy in access.policies if policy.table_id != origin),
+        secured=tuple(each for each in access.secured if each != origin),
+    )
+
+
+def check_columns(access: AccessRecord, before: TableDef, after: TableDef) -> None:
+    """Refuse to change columns that a policy reads.
+
+    Raises:
+        ProgrammingError: One of them is dropped, renamed or gets another type.
+    """
+    for policy in access.policies_of(before.origin):
+        for condition in filter(None, (policy.using, policy.check)):
+            for name in condition.columns:
+                kept = next((column for column in after.columns if column.name == name), None)
+                if kept is None or kept.type != before.column(name).type:
+                    raise ProgrammingError(
+                        f"column {name} of {before.name} cannot be changed: policy {policy.name} reads it; DROP POLICY"
+                        " it first",
+                        table=before.name,
+                        column=name,
+                    )
+
+
+def _policy(access: AccessRecord, table: TableDef, name: str) -> Policy | None:
+    folded = name.casefold()
+    return next((policy for policy in access.policies_of(table.origin) if policy.name.casefold() == folded), None)
+
+
+def _check_roles(access: AccessRecord, roles: tuple[str, ...]) -> None:
+    for name in roles:
+        if access.role(name) is None:
+            known = ", ".join(role.name for role in access.roles) or "none: CREATE ROLE makes one"
+            raise ProgrammingError(f"role {name!r} does not exist; there is {known}")

@@ -1,0 +1,147 @@
+"""Checks rows that a principal under row policies writes, before they are stored: whoever has made them.
+
+A plan has the conditions on the rows that a change finds. What it writes is compared with the policies here, at the
+primary, as are rows that come without a plan.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec.structs import replace
+
+from secateur.errors import PolicyError
+from secateur.partitioning.tables.identifier import text_literal
+from secateur.partitioning.tables.table import CheckDef, TableDef
+from secateur.partitioning.types.column_type import TypeKind
+from secateur.protocol.access import NO_ROW, Guard, Rights, RowCondition, WriteKind
+from secateur.row_checks import RowChecks
+from secateur.storage.delta import FewRows
+from secateur.wire import ShortTable
+
+_KEPT_MAX: Final = 1000
+_Check = Callable[[pa.Table | FewRows], None]
+
+
+class RowGuards:
+    """The checks, compiled. Lives on the member's event loop."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[int, int, tuple[str, ...], tuple[str | None, ...]], _Check] = OrderedDict()
+
+    def of(self, rights: Rights | None, table: TableDef, kind: WriteKind) -> _Check | None:
+        """The check of rows that are written to a table; None where nothing is to be checked.
+
+        Args:
+            rights: Those of whoever writes.
+            table: The table.
+            kind: What is done with the rows.
+
+        Raises:
+            PolicyError: Rows that policies hide might be replaced, so that nobody under these policies may do it.
+        """
+        guards = None if rights is None else rights.guards.get(table.origin)
+        if rights is None or guards is None:
+            return None
+        hidden = guards.replaced_by(kind) - set(table.primary_key)
+        if hidden:
+            raise PolicyError(
+                f"table {table.name}: a row that policies hide could be replaced or deleted by its key, since they read"
+                f" {', '.join(sorted(hidden))}, which is not of the key: use UPDATE, DELETE or INSERT",
+                table=table.name,
+            )
+        guard = guards.writes[kind]
+        values = tuple(map(rights.claim, guard.condition.claims))
+        known = table.table_id, table.version, guard.condition.pieces, values
+        check = self._kept.get(known)
+        if check is None:
+            check = self._kept[known] = _compiled(table, guard, values)
+            if len(self._kept) > _KEPT_MAX:
+                self._kept.popitem(last=False)
+        return check
+
+    def check(
+        self,
+        rights: Rights | None,
+        table: TableDef,
+        kind: WriteKind,
+        rows: pa.Table | ShortTable,
+    ) -> None:
+        """Check rows of a table, or keys to delete.
+
+        Raises:
+            PolicyError: One of them may not be written; nothing was done.
+        """
+        check = self.of(rights, table, kind)
+        if check is None:
+            return
+        if isinstance(rows, ShortTable):
+            columns = [table.column(n) for n in table.primary_key] if kind is WriteKind.DELETE else table.columns
+            rows = rows.to_table([(column.name, column.type) for column in columns])
+        check(rows)
+
+
+def _compiled(table: TableDef, guard: Guard, values: Sequence[str | None]) -> _Check:
+    if guard.condition == NO_ROW:
+        return lambda rows: _refuse(table, guard) if rows.num_rows else None
+    column = _compared(table, guard.condition)
+    if column is None:
+        general = _GuardedRows(table, guard, values)
+        return lambda rows: general.check(rows.to_table() if isinstance(rows, FewRows) else rows)
+    (wanted,) = values
+
+    def check(rows: pa.Table | FewRows) -> None:
+        if isinstance(rows, FewRows):
+            names = [each.name for each in rows.form.columns]
+            passes = wanted is not None and all(value == wanted for value in rows.columns[names.index(column)])
+        else:
+            equal = None if wanted is None else pc.all(pc.equal(rows.column(column), wanted), skip_nulls=False).as_py()
+            passes = equal is True
+        if not passes and rows.num_rows:
+            _refuse(table, guard)
+
+    return check
+
+
+def _compared(table: TableDef, condition: RowCondition) -> str | None:
+    """The column of texts that has to be equal to a claim, if that is the whole condition, as it is nearly always."""
+    for name in condition.columns if len(condition.columns) == 1 else ():
+        is_text = table.column(name).type.kind is TypeKind.VARCHAR
+        if is_text and condition.pieces in (
+            (f"{name} = ", *condition.claims, ""),
+            (f'"{name}" = ', *condition.claims, ""),
+        ):
+            return name
+    return None
+
+
+def _refuse(table: TableDef, guard: Guard) -> NoReturn:
+    which = ", ".join(guard.policies) or "none of which lets this principal write"
+    raise PolicyError(
+        f"table {table.name}: a row is not one that the row policies of the table ({which}) let this principal write;"
+        " nothing was changed",
+        table=table.name,
+    )
+
+
+class _GuardedRows(RowChecks):
+    """The condition of policies as a check, which a row fails for which it is not TRUE."""
+
+    def __init__(self, table: TableDef, guard: Guard, values: Sequence[str | None]) -> None:
+        given = dict(zip(guard.condition.claims, values, strict=True))
+        condition = guard.condition.sql(lambda claim: _literal(given[claim]))
+        columns = guard.condition.columns or table.primary_key[:1]
+        check = CheckDef(", ".join(guard.policies), f"({condition}) IS TRUE", columns)
+        super().__init__(replace(table, checks=(check,)))
+        self._guard = guard
+
+    def _failed(self, check: CheckDef, row: pa.Table) -> Any:
+        _refuse(self._table, self._guard)
+
+
+def _literal(value: str | None) -> str:
+    return "NULL" if value is None else text_literal(value)

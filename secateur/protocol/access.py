@@ -1,0 +1,361 @@
+"""Who may do what: roles and their grants, row policies, and the rights that follow from them for one principal.
+
+The controller keeps an :class:`AccessRecord` and takes each change of it to every process of the cluster; a command
+that changes it is acknowledged when all of them act on it. Each process works out by itself what the bearer of a token
+may do (:meth:`Rights.of`): the planner adds the conditions of policies to the scans of a statement, and members check
+them again, whatever plan or rows they are handed.
+
+A grant is on a name: of a table, a view, an external table, or a system table such as ``secateur.tables``. To read a
+view, its reader needs the view and everything beneath it. A policy is on a table, whatever its name is.
+
+Source: GRANT, CREATE POLICY and their combination as PostgreSQL defines them: permissive policies of a command are
+joined by OR, a table with row security and without a policy shows nothing, and what changes a row has to see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+import msgspec
+
+from secateur.errors import AuthenticationError, PolicyError
+from secateur.protocol.tokens import GrantedToken, Privilege, TableGrant, TokenRole, grants_text
+
+
+class DefinedRole(msgspec.Struct, frozen=True):
+    """A role that was made by CREATE ROLE: its name, case-folded, and its grants."""
+
+    name: str
+    grants: tuple[TableGrant, ...] = ()
+
+
+class PolicyCommand(StrEnum):
+    """The statements for which a policy holds."""
+
+    ALL = "all"
+    SELECT = "select"
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+class RowCondition(msgspec.Struct, frozen=True, array_like=True):
+    """A condition on one row of a table, in which claims of the reader stand.
+
+    Attributes:
+        pieces: Its text, cut at the claims: an expression of DuckDB, the name of a claim, an expression, and so on.
+            With a value in place of each claim they are one expression.
+        columns: The columns that it reads, as the table spells them.
+    """
+
+    pieces: tuple[str, ...]
+    columns: tuple[str, ...] = ()
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """The names of the claims, in the order of the text."""
+        return self.pieces[1::2]
+
+    @property
+    def text(self) -> str:
+        """The condition as it is shown."""
+        return self.sql(session_call)
+
+    def sql(self, value: Callable[[str], str]) -> str:
+        """The condition with ``value(name)`` in place of each claim."""
+        return "".join(value(piece) if place % 2 else piece for place, piece in enumerate(self.pieces))
+
+
+def session_call(claim: str) -> str:
+    """The function that stands for a claim, as users write it."""
+    return f"session({_literal(claim)})"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+NO_ROW: Final = RowCondition(("false",))
+"""The condition of a table for which no policy lets a row pass."""
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """A policy on a table.
+
+    Attributes:
+        name: Unique on its table, without regard to case.
+        table_id: The origin of the table (:attr:`~secateur.partitioning.tables.table.TableDef.origin`), which stays
+            when it is altered.
+        command: The statements for which it holds.
+        roles: The case-folded names of the roles for which it holds; empty for everybody.
+        using: Which rows of the table there are for those; None for a policy of INSERT, which has no rows to read.
+        check: Which rows they may write; None for those of ``using``.
+    """
+
+    name: str
+    table_id: int
+    command: PolicyCommand
+    roles: tuple[str, ...]
+    using: RowCondition | None
+    check: RowCondition | None = None
+
+    def holds_for(self, roles: frozenset[str], command: PolicyCommand) -> bool:
+        """Whether it is one of the policies of a command for the bearer of some roles."""
+        return self.command in (PolicyCommand.ALL, command) and (not self.roles or not roles.isdisjoint(self.roles))
+
+
+class AccessRecord(msgspec.Struct, frozen=True):
+    """Everything that says who may do what.
+
+    Attributes:
+        tokens: The tokens that are valid beside that of the cluster.
+        roles: The roles that were made.
+        policies: The policies, in the order in which they were made.
+        secured: The origins of the tables with row security.
+    """
+
+    tokens: tuple[GrantedToken, ...] = ()
+    roles: tuple[DefinedRole, ...] = ()
+    policies: tuple[Policy, ...] = ()
+    secured: tuple[int, ...] = ()
+
+    def role(self, name: str) -> DefinedRole | None:
+        """The role of a name, without regard to case."""
+        folded = name.casefold()
+        return next((role for role in self.roles if role.name == folded), None)
+
+    def policies_of(self, table_id: int) -> tuple[Policy, ...]:
+        """The policies on a table, by its origin."""
+        return tuple(policy for policy in self.policies if policy.table_id == table_id)
+
+
+class KnownAccess(msgspec.Struct, frozen=True):
+    """The part that members read of the state of the controller."""
+
+    access: AccessRecord = AccessRecord()
+
+
+class WriteKind(Enum):
+    """What a member is asked to do with rows that others have made; the policies of each are others."""
+
+    INSERT = "insert"
+    """New rows, of keys that are not there: an existing one is an error, or left alone."""
+    UPSERT = "upsert"
+    """New rows, which replace those with their keys."""
+    UPDATE = "update"
+    """Rows in place of those of the same keys, which were found by a plan with the policies of an UPDATE."""
+    DELETE = "delete"
+    """Keys of rows to delete."""
+
+
+class Guard(NamedTuple):
+    """A condition that policies put on the rows of a scan, or on rows that are written.
+
+    Attributes:
+        condition: The condition.
+        policies: The names of the policies that it comes from.
+    """
+
+    condition: RowCondition
+    policies: tuple[str, ...]
+
+
+class TableGuard:
+    """The policies on one table that hold for one principal.
+
+    Args:
+        policies: The policies on the table.
+        roles: The roles of the principal, case-folded.
+    """
+
+    def __init__(self, policies: Sequence[Policy], roles: frozenset[str]) -> None:
+        self._policies = policies
+        self._roles = roles
+        self.scans: Final[Mapping[PolicyCommand, Guard]] = {
+            PolicyCommand.SELECT: self._using(PolicyCommand.SELECT),
+            **{
+                command: _all_of(self._using(PolicyCommand.SELECT), self._using(command))
+                for command in (PolicyCommand.UPDATE, PolicyCommand.DELETE)
+            },
+        }
+        """The rows that there are for a SELECT, and those that an UPDATE or a DELETE may change: it has to see them."""
+        upserted = _all_of(self._check(PolicyCommand.INSERT), self._check(PolicyCommand.UPDATE))
+        self.writes: Final[Mapping[WriteKind, Guard]] = {
+            WriteKind.INSERT: self._check(PolicyCommand.INSERT),
+            # As all of its columns are of the key, the row that is replaced passes where the new one does.
+            WriteKind.UPSERT: _all_of(upserted, self.scans[PolicyCommand.UPDATE]),
+            WriteKind.UPDATE: self._check(PolicyCommand.UPDATE),
+            WriteKind.DELETE: self.scans[PolicyCommand.DELETE],
+        }
+        """The rows that may be written."""
+
+    @property
+    def claims(self) -> frozenset[str]:
+        """The claims that scans of the table read."""
+        return frozenset(claim for guard in self.scans.values() for claim in guard.condition.claims)
+
+    def replaced_by(self, kind: WriteKind) -> frozenset[str]:
+        """The columns that say of the rows which are replaced, or deleted by their keys, whether they may be."""
+        match kind:
+            case WriteKind.UPSERT:
+                return frozenset(self.scans[PolicyCommand.UPDATE].condition.columns)
+            case WriteKind.DELETE:
+                return frozenset(self.scans[PolicyCommand.DELETE].condition.columns)
+            case WriteKind.INSERT | WriteKind.UPDATE:
+                return frozenset()
+
+    def __repr__(self) -> str:
+        return repr({command.value: guard.condition.text for command, guard in self.scans.items()})
+
+    def _using(self, command: PolicyCommand) -> Guard:
+        return _any_of(
+            [(policy.name, policy.using) for policy in self._policies if policy.holds_for(self._roles, command)]
+        )
+
+    def _check(self, command: PolicyCommand) -> Guard:
+        return _any_of(
+            [
+                (policy.name, policy.check or policy.using)
+                for policy in self._policies
+                if policy.holds_for(self._roles, command)
+            ]
+        )
+
+
+def _any_of(conditions: Sequence[tuple[str, RowCondition | None]]) -> Guard:
+    held = [(name, condition) for name, condition in conditions if condition is not None]
+    if not held:
+        return Guard(NO_ROW, ())
+    return Guard(_joined([condition for _, condition in held], " OR "), tuple(name for name, _ in held))
+
+
+def _all_of(first: Guard, second: Guard) -> Guard:
+    names = tuple(dict.fromkeys((*first.policies, *second.policies)))
+    conditions = list(dict.fromkeys((first.condition, second.condition)))
+    return Guard(_joined(conditions, " AND "), names)
+
+
+def _joined(conditions: Sequence[RowCondition], word: str) -> RowCondition:
+    if len(conditions) == 1:
+        return conditions[0]
+    pieces = [""]
+    for place, condition in enumerate(conditions):
+        first, *rest = condition.pieces
+        pieces[-1] += f"{word if place else ''}({first}"
+        pieces += rest
+        pieces[-1] += ")"
+    columns = dict.fromkeys(name for condition in conditions for name in condition.columns)
+    return RowCondition(tuple(pieces), tuple(columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What a principal may do that does not own the cluster. Whoever may do everything has no such object.
+
+    Attributes:
+        token: Its token.
+        tables: The case-folded names of the tables that it may use, by privilege; None for all tables.
+        guards: By origin, the policies on the tables that have row security.
+        scope: A digest of everything by which its plans differ from those of others: equal for all tenants of a role.
+    """
+
+    token: GrantedToken
+    tables: Mapping[Privilege, frozenset[str]] | None
+    guards: Mapping[int, TableGuard]
+    scope: str = field(compare=False)
+
+    @classmethod
+    def of(cls, token: GrantedToken, access: AccessRecord) -> Rights | None:
+        """The rights of a token; None for one that may do everything that its role allows.
+
+        Cost: some microseconds for each policy.
+        """
+        if token.is_owner or not (token.is_limited or access.secured):
+            return None
+        roles = frozenset(token.roles)
+        tables = None
+        if token.is_limited:
+            held = [*token.tables, *(grant for role in access.roles if role.name in roles for grant in role.grants)]
+            tables = {
+                privilege: frozenset(grant.table for grant in held if grant.privilege is privilege)
+                for privilege in Privilege
+            }
+        guards = {table_id: TableGuard(access.policies_of(table_id), roles) for table_id in access.secured}
+        described = repr((None if tables is None else sorted((p, sorted(t)) for p, t in tables.items()), guards))
+        return cls(token, tables, guards, blake2b(described.encode(), digest_size=12).hexdigest())
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it is for some tables only."""
+        return self.tables is not None
+
+    def claim(self, name: str) -> str | None:
+        """The value of a claim; None without it."""
+        return self.token.claims.get(name)
+
+    def may_read(self, table: str) -> bool:
+        """Whether a table may be read, by its case-folded name."""
+        return self.tables is None or table in self.tables[Privilege.SELECT]
+
+    def check_reads(self, tables: Iterable[str]) -> None:
+        """Refuse to read tables.
+
+        Args:
+            tables: Case-folded names. Cost: a tenth of a microsecond for a frozenset of a few.
+
+        Raises:
+            AuthenticationError: One of them was not granted.
+        """
+        if self.tables is None:
+            return
+        missing = frozenset(tables) - self.tables[Privilege.SELECT]
+        if missing:
+            raise self._refusal([TableGrant(table, Privilege.SELECT) for table in missing])
+
+    def check_write(self, table: str, privileges: Iterable[Privilege]) -> None:
+        """Refuse to change a table.
+
+        Args:
+            table: Its name, in any case.
+            privileges: What the change needs.
+
+        Raises:
+            AuthenticationError: One of them was not granted.
+        """
+        if self.tables is None:
+            return
+        folded = table.casefold()
+        missing = [TableGrant(folded, privilege) for privilege in privileges if folded not in self.tables[privilege]]
+        if missing:
+            raise self._refusal(missing)
+
+    def refusal_of(self, what: str) -> AuthenticationError:
+        """The error for what needs a token for all tables."""
+        return AuthenticationError(
+            f"{what} needs a token for all tables, and the token {self.token.id!r} of this connection has"
+            f" {self.token.title!r}; nothing was done: ask who has a token with the role 'admin'"
+        )
+
+    def unseen(self, what: str, table: str) -> AuthenticationError:
+        """The error for what would show rows of a table that policies hide."""
+        return PolicyError(
+            f"{what} of {table} is not for a principal under row policies, and table {table} has row security: read it"
+            " with SQL",
+            table=table,
+        )
+
+    def _refusal(self, grants: Sequence[TableGrant]) -> AuthenticationError:
+        right = grants_text(grants)
+        return AuthenticationError(
+            f"this needs a token with {right!r}, and the token {self.token.id!r} of this connection has"
+            f" {self.token.title!r}; nothing was done: who has a token with the role 'admin' can make one by"
+            f" tokens.create({right!r})"
+        )
+
+
+BUILT_IN_ROLES: Final = frozenset(role.title for role in TokenRole)
+"""The names that CREATE ROLE does not give."""
