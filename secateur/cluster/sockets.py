@@ -70,7 +70,7 @@ def listening(
     *,
     on_gone: Callable[[PeerInfo], None],
     port: int = 0,
-    answered: Callable[[bytes], bytes | None] | None = None,
+    answered: Callable[[bytes, PeerInfo], bytes | None] | None = None,
 ) -> FrameServer:
     """The server of a controller or member, not started yet.
 

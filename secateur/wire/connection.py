@@ -49,8 +49,8 @@ _OPERATION_AT: Final = 4
 """The place of the code of the operation in the head of a frame: of its lowest byte, and no code needs more."""
 _SHORT_CODES: Final = frozenset(operation.code for operation in _SHORT)
 
-Answered: TypeAlias = Callable[[bytes], bytes | None]
-"""A function from the bytes of a short request to the frame that answers it.
+Answered: TypeAlias = Callable[[bytes, PeerInfo], bytes | None]
+"""A function from the bytes of a short request, and its sender, to the frame that answers it.
 
 It returns None to have the bytes handled as any others; nothing is done then. It is called with whatever arrives at
 once from a peer that may make any of these requests, if it begins with the head of one.
@@ -176,7 +176,7 @@ class ServerConnection(FrameReceiver):
 
     def _act_as(self, peer: PeerInfo) -> None:
         self._peer = peer
-        is_short = peer.role is Role.CLIENT and peer.rights is None and peer.token_role >= _SHORT_ROLE
+        is_short = peer.role is Role.CLIENT and peer.token_role >= _SHORT_ROLE
         self._answered = self._offered if is_short else None
 
     def _expire(self, token: GrantedToken) -> None:
@@ -227,7 +227,8 @@ class ServerConnection(FrameReceiver):
             and self._outbox.is_clear
             and not (self._refused or self._waiting or self._trace is not None)
         ):
-            answer = answered(bytes(self._read[:nbytes]))
+            assert self._peer is not None
+            answer = answered(bytes(self._read[:nbytes]), self._peer)
             if answer is not None:
                 self._transport.write(answer)
                 return

@@ -32,7 +32,7 @@ from secateur.protocol.membership import JoinRequest
 from secateur.protocol.operations import Operation, OperationBase
 from secateur.protocol.recovery import AskToReturn
 from secateur.storage.log.disk import Disk
-from secateur.wire import Handled, Reply, Request
+from secateur.wire import Handled, PeerInfo, Reply, Request
 
 _log = logging.getLogger(__name__)
 
@@ -270,9 +270,9 @@ class Member(MemberParts):
         handler, rights = self.handlers[request.operation], request.peer.rights
         return handler(request) if rights is None else self._table_checks.handle(request, rights, handler)
 
-    def answered(self, frame: bytes) -> bytes | None:
-        """The frame that answers a short request; None where it is to be handled as any other."""
-        return self._statement_handlers.answered(frame)
+    def answered(self, frame: bytes, peer: PeerInfo) -> bytes | None:
+        """The frame that answers a short request of a peer; None where it is to be handled as any other."""
+        return self._statement_handlers.answered(frame, peer)
 
     def notify(self, request: Request[Any]) -> None:
         """Take a one-way message: those of jobs."""

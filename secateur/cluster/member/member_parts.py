@@ -325,8 +325,8 @@ class MemberParts(ABC):
         """Answer a request; see :class:`secateur.wire.Handler`."""
 
     @abstractmethod
-    def answered(self, frame: bytes) -> bytes | None:
-        """The frame that answers a short request; None where it is to be handled as any other."""
+    def answered(self, frame: bytes, peer: PeerInfo) -> bytes | None:
+        """The frame that answers a short request of a peer; None where it is to be handled as any other."""
 
     @abstractmethod
     def notify(self, request: Request[Any]) -> None:

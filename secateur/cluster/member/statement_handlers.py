@@ -178,10 +178,11 @@ class StatementHandlers:
             Operation.KILL_STATEMENT: self._kill_statement,
         }
 
-    def answered(self, frame: bytes) -> bytes | None:
-        """The frame that answers a short request; None where it is to be handled as any other."""
+    def answered(self, frame: bytes, peer: PeerInfo) -> bytes | None:
+        """The frame that answers a short request of a peer; None where it is to be handled as any other."""
         begun = time.perf_counter()
-        answer = self._statements.answered(frame)
+        rights = peer.rights
+        answer = self._statements.answered(frame, None if rights is None else rights.admitted)
         if answer is None:
             return None
         self._counts.frames_received += 1
