@@ -109,7 +109,13 @@ class Tokens:
 def _read_role(role: str | Sequence[str]) -> tuple[TokenRole, tuple[TableGrant, ...], tuple[str, ...]]:
     """Read ``write``, ``read on orders, items; write on carts``, or the names of roles that were made."""
     if not isinstance(role, str):
-        return TokenRole.WRITE, (), tuple(role)
+        roles = tuple(role)
+        if not roles or not _ROLES.keys().isdisjoint(roles):  # none would be no limit
+            raise ProgrammingError(
+                f"role={role!r}: a list has names of roles that CREATE ROLE has made, at least one;"
+                f" {', '.join(map(repr, _ROLES))} stands alone"
+            )
+        return TokenRole.WRITE, (), roles
     if role in _ROLES:
         return _ROLES[role], (), ()
     if role.isidentifier():

@@ -56,7 +56,7 @@ class TokenCommands:
                 f"a token with the role {asked.role.title!r} is made by a token with that role or a higher one, and"
                 f" this connection has the role {peer.token_role.title!r}; nothing was done"
             )
-        kept = [token for token in self._state.access.tokens if not _is_over(token)]
+        kept = [token for token in self._state.access.tokens if not token.is_over]
         if len(kept) >= _TOKENS_MAX:
             raise LimitExceededError(
                 f"there are {_TOKENS_MAX} tokens: revoke those that nobody uses", limit="tokens_max"
@@ -82,7 +82,7 @@ class TokenCommands:
         """The tokens, oldest first."""
         return Reply(
             tokens.KnownTokens(
-                tuple(replace(token, digest=b"") for token in self._state.access.tokens if not _is_over(token))
+                tuple(replace(token, digest=b"") for token in self._state.access.tokens if not token.is_over)
             )
         )
 
@@ -102,10 +102,6 @@ class TokenCommands:
         self._state.access = replace(self._state.access, tokens=kept)
         await self._state.all_reached()
         return Reply(Acknowledged())
-
-
-def _is_over(token: tokens.GrantedToken) -> bool:
-    return token.expires is not None and token.expires <= time.time()
 
 
 def _checked(asked: tokens.CreateToken, state: ClusterState) -> tuple[TableGrant, ...]:
