@@ -22,6 +22,8 @@ _NAME_CHARS_MAX: Final = 200
 _TABLES_MAX: Final = 1000
 _CLAIMS_MAX: Final = 32
 _CLAIM_CHARS_MAX: Final = 1000
+_LIFETIME_S_MAX: Final = 100 * 366 * 86400
+"""A calendar that ends in the year 9999 has to show the end."""
 
 
 class TokenCommands:
@@ -120,8 +122,8 @@ def _checked(asked: tokens.CreateToken, state: ClusterState) -> tuple[TableGrant
         raise LimitExceededError(
             f"a token has at most {_CLAIMS_MAX} claims of {_CLAIM_CHARS_MAX} characters each", limit="token_claims_max"
         )
-    if asked.expires is not None and asked.expires <= time.time():
-        raise ProgrammingError("the token would have expired already: choose a later time")
+    if asked.expires is not None and not 0 < asked.expires - time.time() <= _LIFETIME_S_MAX:  # nor is it a NaN
+        raise ProgrammingError("the token would have expired already, or in more than a century: choose another time")
     for grant in grants:
         schema, _, name = grant.table.rpartition(".")
         if schema != SCHEMA or name not in SYSTEM_TABLES:
