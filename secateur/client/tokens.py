@@ -63,7 +63,7 @@ class Tokens:
                 A table may be a view, whose tables it then needs as well, or a system table, as ``secateur.tables``;
                 in double quotes if its name is no plain word.
             name: What it is for, in your words.
-            principal: Whom its bearer acts for; lists of statements show it.
+            principal: Whom its bearer acts for; ``secateur.tokens`` shows it.
             claims: What is known of its bearer, which row policies read: ``{"tenant": "C2"}`` is what
                 ``session('tenant')`` stands for.
             expires: Seconds, or a timedelta, after which it ends; None for never.

@@ -101,6 +101,7 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "signed by another key of that name": (lambda: FOREIGN.token(), "Signature verification failed"),
     "signed by no key that is known": (lambda: Issuer("ES256", "third").token(), "no key of the issuer"),
     "another issuer": (lambda: OWN.token(iss="https://other"), "Invalid issuer"),
+    "a part of the issuer": (lambda: OWN.token(iss=ISSUER[:-3]), "Invalid issuer"),
     "no issuer": (lambda: OWN.token(iss=None), '"iss" claim'),
     "another audience": (lambda: OWN.token(aud="grafana"), "Audience doesn't match"),
     "no audience": (lambda: OWN.token(aud=None), '"aud" claim'),
