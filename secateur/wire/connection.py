@@ -464,10 +464,12 @@ class ServerConnection(FrameReceiver):
         message = reply.message
         if type(message) is Greeting:
             self._name = message.member or CONTROLLER
+            token = None if self._peer is None else self._peer.token
             message = msgspec.structs.replace(
                 message,
                 limits=FrameLimits(self._limits.frame_bytes_max, self._limits.header_bytes_max),
                 is_limited=self._peer is not None and self._peer.rights is not None,
+                expires_in_s=None if token is None or token.expires is None else token.expires - time.time(),
                 takes_traces=is_installed(),
             )
         try:
