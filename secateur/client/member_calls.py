@@ -6,7 +6,7 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from secateur.client.channel_pool import ChannelOptions, ChannelPool
 from secateur.client.dbapi.rows import ResultStream
@@ -14,6 +14,7 @@ from secateur.client.known_topology import KnownTopology
 from secateur.errors import Error, MemberLostError, OperationalError, UnreachableError
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.message import Message
+from secateur.protocol.operations import OperationBase
 from secateur.protocol.query import Execute, Executed
 from secateur.wire import SILENCE_S, Answer, CallControl, Channel, Payload
 
@@ -60,6 +61,27 @@ class MemberCalls(KnownTopology):
         channel = pool.borrow()
         try:
             return channel.request(message, payload, control=self.control, meanwhile=meanwhile)
+        except Error as error:
+            name_member(error, channel, member_id)
+            raise
+        finally:
+            pool.give_back(channel)
+
+    def exchange(
+        self, member_id: str, pool: ChannelPool, operation: OperationBase, header: bytes, control: CallControl
+    ) -> Answer[Any]:
+        """As :meth:`ask_member`, for a message that is encoded already.
+
+        Args:
+            member_id: The member.
+            pool: Its :meth:`channels`.
+            operation: What is asked.
+            header: The message.
+            control: Can end the call.
+        """
+        channel = pool.borrow()
+        try:
+            return channel.exchange(operation, header, control=control)
         except Error as error:
             name_member(error, channel, member_id)
             raise
