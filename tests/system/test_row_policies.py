@@ -137,6 +137,8 @@ QUERIES = (
     "TABLE orders",
     "FROM orders SELECT COLUMNS('tenant|id')",
     "SELECT tenant, v FROM loose",
+    "SELECT tenant, v FROM loose WHERE id IN (SELECT id FROM orders)",
+    "SELECT tenant, v FROM loose WHERE id = (SELECT min(id) FROM orders)",
     "SELECT (SELECT max(tenant) FROM orders), 1",
     "SELECT tenant, row_number() OVER (ORDER BY id) FROM orders QUALIFY tenant >= 'C0'",
 )
