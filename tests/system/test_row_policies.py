@@ -172,6 +172,10 @@ def test_a_policy_removes_members_from_a_statement(
     assert joined.fetchall() == [(ROWS // TENANTS,)]
     assert joined.stats is not None
     assert (joined.stats.members_touched, joined.stats.partitions_read) == (1, 2)
+    stepped = conn.execute("SELECT v FROM loose WHERE id IN (SELECT id FROM orders)")
+    assert stepped.fetchall() == [(2,)]
+    assert stepped.stats is not None
+    assert [step.values for step in stepped.stats.steps] == [ROWS // TENANTS], "the query that runs first has claims"
     text = str(conn.explain("SELECT id FROM orders WHERE id = 5"))
     assert "policy own: tenant = session('tenant')" in text
     assert "session('tenant')" in text.split("tree: ")[1].split("\n")[0]
