@@ -70,7 +70,7 @@ def listening(
     *,
     on_gone: Callable[[PeerInfo], None],
     port: int = 0,
-    answered: Callable[[bytes], bytes | None] | None = None,
+    answered: Callable[[PeerInfo], Callable[[bytes], bytes | None]] | None = None,
 ) -> FrameServer:
     """The server of a controller or member, not started yet.
 
@@ -81,7 +81,7 @@ def listening(
         own_address: Where it listens.
         on_gone: Called when a connection has ended.
         port: 0 takes any free one.
-        answered: Answers statements before they become requests; None where nothing does.
+        answered: Gives what answers the statements of a peer before they become requests; None where nothing does.
     """
     return FrameServer(
         handler,

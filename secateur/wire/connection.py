@@ -55,6 +55,8 @@ Answered: TypeAlias = Callable[[bytes], bytes | None]
 It returns None to have the bytes handled as any others; nothing is done then. It is called with whatever arrives at
 once from a peer that may make any of these requests, if it begins with the head of one.
 """
+AnsweredFor: TypeAlias = Callable[[PeerInfo], Answered]
+"""Gives that function for a peer that may make any of these requests."""
 
 
 class ServerConnection(FrameReceiver):
@@ -75,7 +77,7 @@ class ServerConnection(FrameReceiver):
         on_gone: Callable[[PeerInfo], None] | None = None,
         refusal: Error | None = None,
         tokens: TokenBook | None = None,
-        answered: Answered | None = None,
+        answered: AnsweredFor | None = None,
     ) -> None:
         super().__init__(HANDSHAKE_LIMITS, is_stranger=True)
         self._handler = handler
@@ -177,7 +179,7 @@ class ServerConnection(FrameReceiver):
     def _act_as(self, peer: PeerInfo) -> None:
         self._peer = peer
         is_short = peer.role is Role.CLIENT and peer.rights is None and peer.token_role >= _SHORT_ROLE
-        self._answered = self._offered if is_short else None
+        self._answered = self._offered(peer) if is_short and self._offered is not None else None
 
     def _expire(self, token: GrantedToken) -> None:
         self._refuse(AuthenticationError(f"the token {token.id!r} has expired: connect with another one"))

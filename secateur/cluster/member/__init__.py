@@ -6,7 +6,8 @@ from secateur.exports import exports
 
 _FILES = {
     "admission.memory_admission": ["MemoryAdmission", "kernel_memory_of", "memory_limit_of"],
-    "admission.statement_admission": ["StatementAdmission", "StatementQueue", "full_member"],
+    "admission.statement_admission": ["StatementAdmission", "full_member"],
+    "admission.statement_queue": ["StatementQueue", "TenantShare"],
     "changes.change_registry": ["ChangeKey", "ChangeRegistry", "RecordedChange"],
     "changes.change_turns": ["ChangeTurns", "full_partition", "full_table"],
     "changes.loads": ["MemberLoads"],

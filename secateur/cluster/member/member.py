@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from secateur.cluster.member.admission.memory_admission import kernel_memory_of
+from secateur.cluster.member.admission.tenant_gate import TenantGate
 from secateur.cluster.member.changes.writes import ManyWrites
 from secateur.cluster.member.member_parts import MemberParts, spill_directory
 from secateur.cluster.member.monitoring.stored_stats import StoredStats
@@ -29,10 +30,11 @@ from secateur.errors import DamagedDirectoryError
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.jobs import GetJobMetrics, JobMetrics, RunAttempt, SubmitJob
 from secateur.protocol.membership import JoinRequest
+from secateur.protocol.message import Role
 from secateur.protocol.operations import Operation, OperationBase
 from secateur.protocol.recovery import AskToReturn
 from secateur.storage.log.disk import Disk
-from secateur.wire import Handled, Reply, Request
+from secateur.wire import Handled, PeerInfo, Reply, Request
 
 _log = logging.getLogger(__name__)
 
@@ -168,7 +170,7 @@ class Member(MemberParts):
         joined = (await self._patient.request(joining)).message
         self._membership.know_views(joined.catalog_version, joined.views)
         if not self._server.knows_tokens:  # the record may have told it of newer ones meanwhile
-            self._server.take_access(joined.access)
+            self._take_access(joined.access)
         await self._lease.start()
         self._background.start(self._load_kernels(), f"member {self.member_id} loads its kernels")
 
@@ -267,12 +269,32 @@ class Member(MemberParts):
         """Answer a request; see :class:`secateur.wire.Handler`."""
         if not request.operation.is_housekeeping:
             self._counts.frames_received += 1
+        return self._checked(request) if self._tenants is None else self._tenants.handle(request, self._checked)
+
+    def _checked(self, request: Request[Any]) -> Handled:
         handler, rights = self.handlers[request.operation], request.peer.rights
         return handler(request) if rights is None else self._table_checks.handle(request, rights, handler)
 
-    def answered(self, frame: bytes) -> bytes | None:
-        """The frame that answers a short request; None where it is to be handled as any other."""
-        return self._statement_handlers.answered(frame)
+    def answered_for(self, peer: PeerInfo) -> Callable[[bytes], bytes | None]:
+        """Gives what answers the short requests of a client at once, or with None has them handled as any other.
+
+        The requests of the owner are not counted before other tenants have come.
+        """
+        answered, gate = self._statement_handlers.answered, self._gate_for(peer)
+        if gate is None:
+            return answered
+        account = self._accounts.of(peer)
+
+        def answered_within(frame: bytes) -> bytes | None:
+            return answered(frame, account) if account.is_free or gate.may_answer(account) else None
+
+        return answered_within
+
+    def _gate_for(self, peer: PeerInfo) -> TenantGate | None:
+        """The gate that a client passes, which is there from the moment on when the first tenant comes."""
+        if self._tenants is None and peer.tenant:
+            self._tenants = TenantGate(self._accounts, self._admissions, self._results)
+        return self._tenants
 
     def notify(self, request: Request[Any]) -> None:
         """Take a one-way message: those of jobs."""
@@ -283,6 +305,9 @@ class Member(MemberParts):
 
     def _hello(self, request: Request[Hello]) -> Reply[Greeting]:
         self._results.connected(request.peer)
+        if request.peer.role is Role.CLIENT:
+            self._accounts.connected(request.peer)
+            self._gate_for(request.peer)
         return Reply(Greeting(member=self.member_id))
 
     def _submit_job(self, request: Request[SubmitJob]) -> Handled:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from secateur.cluster.member.admission.tenants import TenantAccount
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.changes.writes import confirmed, made_in_turns
@@ -88,7 +89,7 @@ class ManyExecutions:
             return None  # to be said of an execution of its own, which may be repeated
         if answer is not None:
             self._counts.executions += 1
-            self._log.note(plan.plan_id, started_s, time.perf_counter() - begun, answer)
+            self._log.note(plan.plan_id, started_s, time.perf_counter() - begun, answer, tenant=peer.tenant)
         return answer
 
     async def change(self, request: Request[ChangeMany]) -> Reply[ChangedMany]:
@@ -111,13 +112,14 @@ class ManyExecutions:
             return started_s, begun, answer
 
         made = await made_in_turns(len(asked.params), make, self._changes.together)
-        said = await confirmed([answer for _, _, answer in made])
+        changed = await confirmed([answer for _, _, answer in made])
         for started_s, begun, answer in made:
             elapsed_s = time.perf_counter() - begun
             error = None if isinstance(answer, Reply) else answer.exception()
             reply = answer if isinstance(answer, Reply) else None if error is not None else answer.result()
-            self._log.note(plan.plan_id, started_s, elapsed_s, None if reply is None else reply.message, error)
-        return Reply(said)
+            said = None if reply is None else reply.message
+            self._log.note(plan.plan_id, started_s, elapsed_s, said, error, request.peer.tenant)
+        return Reply(changed)
 
 
 class StatementHandlers:
@@ -178,8 +180,8 @@ class StatementHandlers:
             Operation.KILL_STATEMENT: self._kill_statement,
         }
 
-    def answered(self, frame: bytes) -> bytes | None:
-        """The frame that answers a short request; None where it is to be handled as any other."""
+    def answered(self, frame: bytes, account: TenantAccount | None = None) -> bytes | None:
+        """The frame that answers a short request of a tenant; None where it is to be handled as any other."""
         begun = time.perf_counter()
         answer = self._statements.answered(frame)
         if answer is None:
@@ -188,7 +190,10 @@ class StatementHandlers:
         self._counts.executions += 1
         elapsed_s = time.perf_counter() - begun
         if answer.plan_id is not None and answer.said is not None:
-            self._log.note(answer.plan_id, time.time() - elapsed_s, elapsed_s, answer.said)
+            tenant = "" if account is None else account.name
+            self._log.note(answer.plan_id, time.time() - elapsed_s, elapsed_s, answer.said, None, tenant)
+        if account is not None:
+            account.answered(elapsed_s, len(answer.frame), is_listed=answer.said is not None)
         return answer.frame
 
     def _execute(self, request: Request[query.Execute]) -> Handled:
