@@ -17,6 +17,7 @@ from typing import Final
 _TASKS: Final = "/proc/self/task"
 _LISTED_S: Final = 0.1
 """The threads of the libraries are listed anew after so long; they are few, and stay."""
+_NOT_YET: Final = -1.0
 
 
 class MeteredCall:
@@ -63,13 +64,15 @@ class ProcessorMeter:
         """Give each call its share of what the threads of libraries have used since the last time."""
         now_s = time.monotonic()
         if now_s - self._listed_s > _LISTED_S:
+            # A thread that has begun since has worked for these calls alone; of the first ones that is not known.
+            unknown_s = 0.0 if self._listed_s else _NOT_YET
             self._listed_s = now_s
-            self._clocks = {thread: self._clocks.get(thread, -1.0) for thread in _library_threads()}
+            self._clocks = {thread: self._clocks.get(thread, unknown_s) for thread in _library_threads()}
         used_s = 0.0
         for thread, before_s in self._clocks.items():
             with suppress(OSError):  # it has ended
                 clock_s = time.clock_gettime(_clock_of(thread))
-                used_s += clock_s - before_s if before_s >= 0 else 0.0
+                used_s += 0.0 if before_s == _NOT_YET else clock_s - before_s
                 self._clocks[thread] = clock_s
         if used_s and self._calls:
             share_s = used_s / len(self._calls)

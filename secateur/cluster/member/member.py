@@ -19,6 +19,7 @@ from secateur.cluster.member.admission.tenant_gate import TenantGate
 from secateur.cluster.member.changes.writes import ManyWrites
 from secateur.cluster.member.member_parts import MemberParts, spill_directory
 from secateur.cluster.member.monitoring.stored_stats import StoredStats
+from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
 from secateur.cluster.member.persistence.persistence import Persistence
 from secateur.cluster.member.statement_handlers import StatementHandlers
 from secateur.cluster.member.tables.background_folds import BackgroundFolds
@@ -139,6 +140,7 @@ class Member(MemberParts):
             Operation.GET_PLAN: self._metadata.plan,
             Operation.GET_STATEMENTS: self._statement_log.send,
             Operation.GET_HOT_KEYS: self._hot_keys.send,
+            Operation.GET_TENANT_HOURS: self._statement_log.send_tenants,
             Operation.GET_MEMBER_STATS: stats.tell,
             Operation.GET_VITALS: stats.tell_vitals,
             Operation.BUILD_COPIES: self._built_copies.build,
@@ -294,6 +296,7 @@ class Member(MemberParts):
         """The gate that a client passes, which is there from the moment on when the first tenant comes."""
         if self._tenants is None and peer.tenant:
             self._tenants = TenantGate(self._accounts, self._admissions, self._results)
+            self._statement_log.ledger = TenantLedger(self._accounts)
         return self._tenants
 
     def notify(self, request: Request[Any]) -> None:
@@ -331,6 +334,8 @@ class Member(MemberParts):
                 self._lease.turned(self._store.rows_written(), self._stepped.misses.by_table())
                 self._loads.drop_abandoned()
                 self._snapshots.drop_ended()
+                if self._statement_log.ledger is not None:
+                    self._statement_log.ledger.turned()
             except Exception:  # the loop must go on: without it the cluster takes this member for lost
                 _log.exception("member %s could not look after its loads", self.member_id)
             await asyncio.sleep(self._settings.lease_times.interval_s)

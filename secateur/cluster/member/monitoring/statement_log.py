@@ -25,6 +25,7 @@ from msgspec.structs import replace
 
 from secateur.cluster.member.monitoring.slow_statements import TimeSplit
 from secateur.cluster.member.monitoring.statement_sums import EndedStatement, StatementSums, summarize_plans
+from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
 from secateur.engine.threads import WORK, StatementWork
 from secateur.errors import JobCancelledError, ProgrammingError
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkedOut, WorkOutChange
@@ -40,6 +41,7 @@ from secateur.protocol.query import (
     StatementEntry,
     Statements,
 )
+from secateur.protocol.tenants import GetTenantHours, TenantHours
 from secateur.wire import PeerInfo, Reply, Request
 
 _ENDED_MAX: Final = 1000
@@ -105,6 +107,9 @@ class StatementLog:
         waited_s: Seconds for which a statement has waited for its turn, by the task that works on it.
         slow_s: Seconds from which on a statement is told to ``on_slow``; None: none is.
         on_slow: Is told each slow statement when it has ended.
+
+    Attributes:
+        ledger: Adds up what tenants have used; None where there are none.
     """
 
     def __init__(
@@ -134,6 +139,7 @@ class StatementLog:
         self._held_max = ended_max + max(ended_max // 4, 1)
         self._added_up = 0  # of those that have ended, the first ones that are in the sums
         self._sums = StatementSums(is_system)
+        self.ledger: TenantLedger | None = None
 
     def execute(
         self, request: Request[M], run: Callable[[Request[M]], Reply[Any] | Awaitable[Reply[Any]]]
@@ -244,7 +250,10 @@ class StatementLog:
 
     def _add_up(self) -> None:
         """Add those up that have ended since this was done last."""
-        self._sums.add(self._ended[self._added_up :])
+        ended = self._ended[self._added_up :]
+        self._sums.add(ended)
+        if self.ledger is not None:
+            self.ledger.add(ended)
         self._added_up = len(self._ended)
 
     def _settled(self, begun: _Begun, reply: asyncio.Future[Reply[Any]]) -> None:
@@ -365,6 +374,13 @@ class StatementLog:
         """The totals of all ended statements, by how they ran."""
         self._add_up()
         return self._sums.totals
+
+    def send_tenants(self, _: Request[GetTenantHours]) -> Reply[TenantHours]:
+        """What tenants have used, by the hour."""
+        if self.ledger is None:
+            return Reply(TenantHours())
+        self._add_up()
+        return Reply(TenantHours(self.ledger.lines()))
 
     def send(self, request: Request[GetStatements]) -> Reply[Statements]:
         """The running ones, then the ended ones from new to old; and what all that have ended come to.

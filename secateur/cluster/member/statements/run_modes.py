@@ -416,7 +416,7 @@ class RunModes(PreparedStatements):
 def _count(work: StatementWork, metrics: Sequence[VertexMetrics]) -> None:
     """Count the work of a job, at all members, and the rows that its scans have passed on."""
     work.kernel_times.extend(entry.offload_s for entry in metrics)
-    work.processor_times.extend(entry.processor_s for entry in metrics)
+    work.processor_times.extend(entry.processor_s + entry.busy_s for entry in metrics)
     work.rows_read += sum(entry.rows_out for entry in metrics if not entry.inputs)
     work.added_late()
 
