@@ -14,7 +14,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 comma := ,
-EXTRAS := aio,ray,spark,fast,cli,server,http,otel,demo,docs,dev
+EXTRAS := aio,ray,spark,fast,cli,server,http,otel,jwt,demo,docs,dev
 
 # Spark's workers must be this environment, Ray must not call home, and nobody's running cluster or other Spark may be picked up by accident.
 export PYSPARK_PYTHON := $(CURDIR)/$(PY)
@@ -92,7 +92,7 @@ quick-round: STATEMENTS = 200
 quick-round: $(STAMP)
 	@[ -x $(IN)/bin/python ] || $(PYTHON) -m venv $(IN)
 	@$(PY) -m uv pip install --quiet --python $(IN)/bin/python --upgrade hypothesis psutil pytest pytest-timeout pytest-xdist trustme
-	@$(PY) -m uv pip install --quiet --python $(IN)/bin/python --upgrade --resolution $(RESOLUTION) --editable '.[aio,cli,server,http,sqlalchemy]' $(VERSIONS)
+	@$(PY) -m uv pip install --quiet --python $(IN)/bin/python --upgrade --resolution $(RESOLUTION) --editable '.[aio,cli,server,http,jwt,sqlalchemy]' $(VERSIONS)
 	@$(PY) -m uv pip list --quiet --python $(IN)/bin/python | grep -E '^(cloudpickle|duckdb|fastapi|httpx|msgpack|msgspec|numpy|pyarrow|sqlalchemy|typer|xxhash) '
 	@$(IN)/bin/python -m pytest -m "not slow and not ray and not spark" $(PYTEST_WORKERS) $(PYTEST_ARGS) tests/plans tests/sql tests/seeds \
 		$$(grep -rLE $(NOT_THERE) tests/unit --include='test_*.py' | grep -ve benchmarks -e test_imports)

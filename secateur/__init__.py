@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     )
     from secateur.pipeline import Pipeline
     from secateur.planner.cost_model import CostModel
-    from secateur.wire import Tls
+    from secateur.wire import Jwt, Tls
 
 __all__ = [
     "BINARY",
@@ -85,6 +85,7 @@ __all__ = [
     "JobConfig",
     "JobInfo",
     "JobStatus",
+    "Jwt",
     "LightJob",
     "MemberInfo",
     "NotSupportedError",
@@ -148,6 +149,7 @@ _LATER: Final = {
     "JobConfig": "secateur.dag",
     "JobInfo": "secateur.client",
     "JobStatus": "secateur.client",
+    "Jwt": "secateur.wire",
     "LightJob": "secateur.client",
     "MemberInfo": "secateur.cluster",
     "NUMBER": "secateur.client.dbapi.pep249",

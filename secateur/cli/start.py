@@ -84,6 +84,24 @@ def start(
     tls_server_name: Annotated[
         str | None, typer.Option(help="The name that the certificate bears, if it is not the host.")
     ] = None,
+    jwt_keys: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="Accept JWTs that are signed by these public keys of an issuer: one in PEM, or a JWKS.",
+        ),
+    ] = None,
+    jwt_issuer: Annotated[str | None, typer.Option(help="The `iss` that they have.")] = None,
+    jwt_audience: Annotated[str | None, typer.Option(help="The `aud` that they have.")] = None,
+    jwt_claim: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=CLAIM]", help="What session('NAME') is: the claim of that name, or CLAIM. May be repeated."
+        ),
+    ] = None,
+    jwt_principal_claim: Annotated[str, typer.Option(help="The claim that names the bearer.")] = "sub",
+    jwt_roles_claim: Annotated[str, typer.Option(help="The claim that lists roles of SQL.")] = "roles",
     data_directory: Annotated[
         Path | None, typer.Option(file_okay=False, help="Keep the tables in this directory.")
     ] = None,
@@ -121,6 +139,12 @@ def start(
         "tls_key": _absolute(tls_key),
         "tls_ca": _absolute(tls_ca) if tls_certificate is not None else None,
         "tls_server_name": tls_server_name,
+        "jwt_keys": _absolute(jwt_keys),
+        "jwt_issuer": jwt_issuer,
+        "jwt_audience": jwt_audience,
+        "jwt_claim": jwt_claim or [],
+        "jwt_principal_claim": jwt_principal_claim,
+        "jwt_roles_claim": jwt_roles_claim,
         "data_directory": None if data_directory is None else str(data_directory.absolute()),
         "fsync": fsync,
         "memory_limit": None if memory_limit is None else _bytes(memory_limit),
@@ -129,6 +153,10 @@ def start(
     }
     if tls_certificate is None and (tls_key or tls_server_name) is not None:
         raise typer.BadParameter("--tls-key and --tls-server-name need --tls-certificate")
+    if not jwt_keys and (jwt_issuer or jwt_audience or jwt_claim):
+        raise typer.BadParameter("--jwt-issuer, --jwt-audience and --jwt-claim need --jwt-keys")
+    if jwt_keys is not None and not (jwt_issuer and jwt_audience):
+        raise typer.BadParameter("--jwt-keys needs --jwt-issuer and --jwt-audience: whom to trust, and with what")
     settings = with_kept(settings)
     if ray_address is not None:
         _show(_detached(name, ray_address, settings), as_json=as_json)
@@ -185,10 +213,10 @@ def _detached(name: str, ray_address: str, settings: dict[str, Any]) -> KnownClu
     runtime = settings.pop("runtime")
     if runtime != "ray":
         raise typer.BadParameter("--ray-address is for --runtime ray")
-    tls = _tls(settings)
+    tls, jwt = _tls(settings), _jwt(settings)
     with (
         local_clusters.locked(name),
-        secateur.start(detached=True, name=name, ray_address=ray_address, tls=tls, **settings) as cluster,
+        secateur.start(detached=True, name=name, ray_address=ray_address, tls=tls, jwt=jwt, **settings) as cluster,
     ):
         found = _known(name, cluster, tls, None, ray_address)
         local_clusters.remember(found)
@@ -202,9 +230,9 @@ def _hold(name: str, settings: dict[str, Any], *, as_json: bool) -> None:
     ends = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ends.set())
-    tls = _tls(settings)
+    tls, jwt = _tls(settings), _jwt(settings)
     use_log_format(settings["log_format"])
-    with local_clusters.locked(name), secateur.start(tls=tls, **settings) as cluster:
+    with local_clusters.locked(name), secateur.start(tls=tls, jwt=jwt, **settings) as cluster:
         for number in (signal.SIGTERM, signal.SIGINT):  # Ray installs handlers of its own
             signal.signal(number, lambda *_: ends.set())
         found = _known(name, cluster, tls, os.getpid())
@@ -242,6 +270,17 @@ def _tls(settings: dict[str, Any]) -> secateur.Tls | None:
     )
 
 
+def _jwt(settings: dict[str, Any]) -> secateur.Jwt | None:
+    """Take the settings of JWTs out of those of the command."""
+    given = {
+        key: settings.pop(f"jwt_{key}") for key in ("keys", "issuer", "audience", "principal_claim", "roles_claim")
+    }
+    named = [claim.partition("=") for claim in settings.pop("jwt_claim")]
+    if given["keys"] is None:
+        return None
+    return secateur.Jwt(**given, claims={name: claim or name for name, _, claim in named})
+
+
 def _absolute(path: Path | None) -> str | None:
     return None if path is None else str(path.absolute())
 
@@ -254,7 +293,8 @@ def _left_behind(name: str, settings: dict[str, Any]) -> KnownCluster:
     log = local_clusters.log_of(name)
     options = [
         f"--{key.removesuffix('_s').replace('_', '-')}={value}"
-        for key, value in settings.items()
+        for key, given in settings.items()
+        for value in (given if isinstance(given, list) else [given])
         if value is not None and key != "token"  # which every user of the machine could read there
     ]
     environment = dict(os.environ) if settings["token"] is None else {**os.environ, TOKEN_VARIABLE: settings["token"]}

@@ -63,7 +63,7 @@ class Tokens:
                 A table may be a view, whose tables it then needs as well, or a system table, as ``secateur.tables``;
                 in double quotes if its name is no plain word.
             name: What it is for, in your words.
-            principal: Whom its bearer acts for; lists of statements show it.
+            principal: Whom its bearer acts for; ``secateur.tokens`` shows it.
             claims: What is known of its bearer, which row policies read: ``{"tenant": "C2"}`` is what
                 ``session('tenant')`` stands for.
             expires: Seconds, or a timedelta, after which it ends; None for never.
@@ -109,7 +109,13 @@ class Tokens:
 def _read_role(role: str | Sequence[str]) -> tuple[TokenRole, tuple[TableGrant, ...], tuple[str, ...]]:
     """Read ``write``, ``read on orders, items; write on carts``, or the names of roles that were made."""
     if not isinstance(role, str):
-        return TokenRole.WRITE, (), tuple(role)
+        roles = tuple(role)
+        if not roles or not _ROLES.keys().isdisjoint(roles):  # none would be no limit
+            raise ProgrammingError(
+                f"role={role!r}: a list has names of roles that CREATE ROLE has made, at least one;"
+                f" {', '.join(map(repr, _ROLES))} stands alone"
+            )
+        return TokenRole.WRITE, (), roles
     if role in _ROLES:
         return _ROLES[role], (), ()
     if role.isidentifier():

@@ -35,7 +35,7 @@ from secateur.protocol.copies import DrainMembers, GetRebalancing
 from secateur.protocol.hello import Pruning
 from secateur.protocol.membership import GetMembers, MemberInfo, NameMember, ReportMemberLost
 from secateur.protocol.message import Message, Role
-from secateur.wire import Channel, Limits, Tls
+from secateur.wire import Channel, Jwt, Limits, Tls
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -349,6 +349,7 @@ def start(
     name: str | None = None,
     token: str | None = None,
     tls: Tls | None = DEFAULTS.tls,
+    jwt: Jwt | None = DEFAULTS.jwt,
     allow_code: bool = DEFAULTS.allow_code,
     host: str | None = DEFAULTS.host,
     port: int = DEFAULTS.port,
@@ -398,6 +399,7 @@ def start(
             themselves, other processes need ``cluster.token``. ``""`` is a cluster without a secret, which every
             process that reaches its port may read and write, and which therefore runs no Python functions of clients.
         tls: As there.
+        jwt: As there.
         allow_code: As there.
         ray_actor_options: As there.
         host: As there.
@@ -453,6 +455,7 @@ def start(
         ray_actor_options=ray_actor_options,
         token=secrets.token_urlsafe(_TOKEN_BYTES) if token is None else token or None,
         tls=tls,
+        jwt=jwt,
         allow_code=allow_code,
         host=host,
         port=port,

@@ -19,7 +19,7 @@ from secateur.protocol.job_config import RESULT_BYTES_MAX
 from secateur.protocol.message import Role
 from secateur.structured_logs import LOG_FORMATS
 from secateur.tunable import description_of, setting, tunables_of
-from secateur.wire import ClusterIdentity, Limits, Tls
+from secateur.wire import ClusterIdentity, Jwt, Limits, Tls
 
 _MEMBERS_MAX = 1024
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -73,6 +73,12 @@ class ClusterSettings:
         "encrypts all connections, those between members too: `secateur.Tls(certificate=..., key=..., ca=...)`, "
         "with files that every machine has under these paths; a connection without TLS is then refused. By "
         "default nothing is encrypted; see docs/security.md",
+        default=None,
+    )
+    jwt: Jwt | None = setting(
+        "lets clients connect with JWTs of an issuer of your own, as the one they name and with the roles of SQL that "
+        "they list: `secateur.Jwt(keys=..., issuer=..., audience=...)`, with a file that every machine has under this "
+        "path; by default no such token is accepted, see docs/security.md",
         default=None,
     )
     allow_code: bool = setting(
@@ -262,6 +268,11 @@ class ClusterSettings:
             raise ProgrammingError("token='' proves nothing: a cluster without a secret has token=None in its settings")
         if self.tls is not None and self.tls.certificate is None:
             raise ProgrammingError("tls= of a cluster needs a certificate: Tls(certificate=..., key=..., ca=...)")
+        if self.jwt is not None and self.token is None:
+            raise ProgrammingError(
+                "jwt= of a cluster with token='': it lets everybody in, so a JWT would keep nobody out; start it with a"
+                " token"
+            )
         if not all(Path(directory).is_absolute() for directory in self.external_directories):
             raise ProgrammingError(
                 f"external_directories={self.external_directories!r}: a list of absolute paths of the members' machines"

@@ -11,7 +11,7 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.errors import Error
 from secateur.protocol.message import Role
 from secateur.protocol.operations import OperationBase
-from secateur.wire import Handler, PeerInfo, TokenBook
+from secateur.wire import Handler, PeerInfo, TokenBook, signed_token_verifier
 from secateur.wire.peer import Peer
 from secateur.wire.server import ALIVE_S, FrameServer
 
@@ -70,7 +70,7 @@ def listening(
     *,
     on_gone: Callable[[PeerInfo], None],
     port: int = 0,
-    answered: Callable[[PeerInfo], Callable[[bytes], bytes | None]] | None = None,
+    answered: Callable[[bytes, PeerInfo], bytes | None] | None = None,
 ) -> FrameServer:
     """The server of a controller or member, not started yet.
 
@@ -81,8 +81,12 @@ def listening(
         own_address: Where it listens.
         on_gone: Called when a connection has ended.
         port: 0 takes any free one.
-        answered: Gives what answers the statements of a peer before they become requests; None where nothing does.
+        answered: Answers statements before they become requests; None where nothing does.
+
+    Raises:
+        ProgrammingError: The keys of ``settings.jwt`` cannot be used.
     """
+    verifier = None if settings.jwt is None else signed_token_verifier(settings.jwt)
     return FrameServer(
         handler,
         operations,
@@ -94,7 +98,7 @@ def listening(
         on_gone=on_gone,
         alive_s=min(ALIVE_S, settings.member_silence_s / 4),
         tls=settings.tls,
-        tokens=TokenBook(is_complete=False),
+        tokens=TokenBook(is_complete=False, verifier=verifier),
         answered=answered,
     )
 

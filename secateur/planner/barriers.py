@@ -9,40 +9,53 @@ Source: the security barriers of PostgreSQL, whose leak-proof functions are here
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.kernels.fragment import Barrier, Fragment
 from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.sql.stage import QueryStage
 from secateur.planner.binding.bound_plan import BoundPlan, Unreadable
-from secateur.planner.binding.query import Query
+from secateur.planner.binding.query import Query, TableReference
+from secateur.planner.binding.session_claims import claim_text
 from secateur.planner.prune.conditional import never_raises
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import expressions_of, relations_in
-
-_F = TypeVar("_F")
+from secateur.protocol.access import RowCondition
 
 
 def with_barriers(plan: SelectPlan, query: Query, bound: BoundPlan | Unreadable) -> SelectPlan:
     """A plan with barriers where it needs some; itself where it reads no table with policies."""
+    places = query.parameters.claim_places
     guarded = {
-        scan.relation: scan.guard.condition.sql(lambda claim: f"${query.parameters.claim_places[claim] + 1}")
-        for scan in query.scans
-        if scan.guard is not None
+        scan.relation: _barrier(scan, scan.guard.condition, places) for scan in query.scans if scan.guard is not None
     }
     if not guarded or _is_leak_proof(bound):
         return plan
-    stages = tuple(replace(stage, fragment=_behind(stage.fragment, guarded)) for stage in plan.stages)
-    gathered = tuple(replace(stage, fragment=_behind(stage.fragment, guarded)) for stage in plan.gathered)
-    undivided = tuple(replace(stage, fragment=_behind(stage.fragment, guarded)) for stage in plan.undivided)
-    return replace(plan, local=_behind(plan.local, guarded), stages=stages, gathered=gathered, undivided=undivided)
+
+    def behind(fragment: Fragment) -> Fragment:
+        barriers = tuple(guarded[name] for name in fragment.relations if name in guarded)
+        return replace(fragment, arrow=None, barriers=barriers) if barriers else fragment
+
+    def all_behind(stages: Sequence[QueryStage]) -> tuple[QueryStage, ...]:
+        return tuple(replace(stage, fragment=behind(stage.fragment)) for stage in stages)
+
+    return replace(
+        plan,
+        local=behind(plan.local),
+        stages=all_behind(plan.stages),
+        gathered=all_behind(plan.gathered),
+        undivided=all_behind(plan.undivided),
+    )
 
 
-def _behind(fragment: Fragment, guarded: Mapping[str, str]) -> Fragment:
-    barriers = tuple((name, guarded[name]) for name in fragment.relations if name in guarded)
-    return replace(fragment, arrow=None, barriers=barriers) if barriers else fragment
+def _barrier(scan: TableReference, condition: RowCondition, places: Mapping[str, int]) -> Barrier:
+    text = condition.sql(lambda claim: claim_text(claim, places))
+    column = condition.compared_text(scan.table)
+    if column is None or condition.claims[0] not in places:
+        return Barrier(scan.relation, text)
+    return Barrier(scan.relation, text, column, places[condition.claims[0]])
 
 
 def _is_leak_proof(bound: BoundPlan | Unreadable) -> bool:

@@ -27,6 +27,7 @@ from secateur.planner.ddl.access import (
     read_create_role,
     read_drop_policy,
     read_drop_role,
+    read_forget_tenant,
     read_grant,
 )
 from secateur.planner.ddl.alter_table import read_alter_table
@@ -50,7 +51,7 @@ from secateur.planner.explain.explain import read_explain
 from secateur.planner.query_planner import QueryPlanner
 from secateur.planner.select import BoundSelect
 from secateur.planner.set_option import is_show_settings, read_reset, read_set, read_show_settings
-from secateur.planner.statement import CreateView, ExplainStatement
+from secateur.planner.statement import CreateView, ExplainStatement, PlannedSelect
 from secateur.planner.system.kill import read_kill
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
@@ -110,6 +111,10 @@ class _Unread:
             ParameterError: There are none.
         """
         return self.parameters.arrange(self.params)
+
+    def bound(self, query: PlannedSelect) -> PlannedSelect:
+        """A query of a statement that is not bound later, with its values."""
+        return replace(query, params=self.given_values, hidden=self.parameters.hidden)
 
     def at_one_time(self) -> _Unread:
         """The statement with the time as a parameter, if it reads the clock: all queries of a change get the same."""
@@ -227,8 +232,8 @@ def _copy(unread: _Unread) -> Statement:
     copy = read_copy(unread.cursor, unread.parameters, unread.catalog.table)
     if isinstance(copy, CopyFrom):
         return copy
-    values = unread.given_values
-    return CopyTo(replace(unread.queries.select_composed(copy.query, values), params=values), copy.file)
+    query = unread.queries.select_composed(copy.query, unread.given_values)
+    return CopyTo(unread.bound(query), copy.file)
 
 
 def _create_view(unread: _Unread) -> Statement:
@@ -248,13 +253,14 @@ def _create_view(unread: _Unread) -> Statement:
 
 
 def _create_table_as(unread: _Unread) -> Statement:
-    values = unread.given_values
     written = read_create_table_as(unread.cursor)
     from_file = written.from_file()
     if from_file is not None:
         return from_file
-    created = written.statement(lambda query: unread.queries.select(unread.sql, query, unread.parameters, values))
-    return created if created.select is None else with_fields(created, select=replace(created.select, params=values))
+    created = written.statement(
+        lambda query: unread.queries.select(unread.sql, query, unread.parameters, unread.given_values)
+    )
+    return created if created.select is None else with_fields(created, select=unread.bound(created.select))
 
 
 def _explain(unread: _Unread) -> Statement:
@@ -343,6 +349,7 @@ _KINDS: Final = (
     _Kind(("DROP TYPE",), lambda unread: read_drop_type(unread.cursor), is_of_dialect=True),
     _Kind(("DROP INDEX",), lambda unread: read_drop_index(unread.cursor), is_of_dialect=True),
     _Kind(("DROP",), lambda unread: read_drop_table(unread.cursor), is_of_dialect=True),
+    _Kind(("FORGET",), lambda unread: read_forget_tenant(unread.cursor)),
     _Kind(("BACKUP",), lambda unread: read_backup(unread.cursor, unread.catalog.table)),
     _Kind(("RESTORE",), lambda unread: read_restore(unread.cursor)),
     _Kind(("KILL",), lambda unread: read_kill(unread.cursor)),

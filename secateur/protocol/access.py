@@ -18,11 +18,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from secateur.errors import AuthenticationError, PolicyError
+from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.column_type import TypeKind
 from secateur.protocol.tokens import GrantedToken, Privilege, TableGrant, TokenRole, grants_text
 
 
@@ -65,6 +68,20 @@ class RowCondition(msgspec.Struct, frozen=True, array_like=True):
         """The condition as it is shown."""
         return self.sql(session_call)
 
+    @property
+    def compared(self) -> str | None:
+        """The column that has to be equal to a claim, if that is the whole condition, as it is nearly always."""
+        first, *rest = self.pieces
+        for name in self.columns if len(self.columns) == 1 and rest == [*self.claims, ""] else ():
+            if first in (f"{name} = ", f"{quoted(name)} = "):
+                return name
+        return None
+
+    def compared_text(self, table: TableDef) -> str | None:
+        """The same column where it holds texts: it can be compared with the claim as it is."""
+        name = self.compared
+        return name if name is not None and table.column(name).type.kind is TypeKind.VARCHAR else None
+
     def sql(self, value: Callable[[str], str]) -> str:
         """The condition with ``value(name)`` in place of each claim."""
         return "".join(value(piece) if place % 2 else piece for place, piece in enumerate(self.pieces))
@@ -79,6 +96,8 @@ def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+TENANT: Final = "tenant"
+"""The claim that says whose statements are whose, unless another one is named."""
 NO_ROW: Final = RowCondition(("false",))
 """The condition of a table for which no policy lets a row pass."""
 
@@ -148,6 +167,14 @@ class AccessRecord(msgspec.Struct, frozen=True):
     policies: tuple[Policy, ...] = ()
     secured: tuple[int, ...] = ()
     groups: tuple[ResourceGroup, ...] = ()
+
+    def tenant_column(self, table: TableDef, claim: str) -> str | None:
+        """The column of a table that its policies compare with a claim; None where none does."""
+        for policy in self.policies_of(table.origin):
+            for condition in (policy.using, policy.check):
+                if condition is not None and condition.claims == (claim,) and (found := condition.compared):
+                    return found
+        return None
 
     def role(self, name: str) -> DefinedRole | None:
         """The role of a name, without regard to case."""
@@ -278,6 +305,27 @@ def _joined(conditions: Sequence[RowCondition], word: str) -> RowCondition:
     return RowCondition(tuple(pieces), tuple(columns))
 
 
+_TELLING: Final = frozenset(
+    f"secateur.{name}"
+    for name in (
+        "statements",
+        "newest_statements",
+        "running_statements",
+        "statement_summaries",
+        "hot_keys",
+        "partitions",
+        "events",
+        "loads",
+        "jobs",
+        "tokens",
+        "tenants",
+    )
+)
+"""The system tables in which values of rows, or what others do, can be read."""
+Admitted: TypeAlias = dict[str, tuple[tuple[int, str | None], ...]]
+"""Plans that a principal may execute, by their ids: the parameters that are claims, by index, with their values."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rights:
     """What a principal may do that does not own the cluster. Whoever may do everything has no such object.
@@ -287,12 +335,14 @@ class Rights:
         tables: The case-folded names of the tables that it may use, by privilege; None for all tables.
         guards: By origin, the policies on the tables that have row security.
         scope: A digest of everything by which its plans differ from those of others: equal for all tenants of a role.
+        admitted: The plans that were found to be good for it, where this process executes them.
     """
 
     token: GrantedToken
     tables: Mapping[Privilege, frozenset[str]] | None
     guards: Mapping[int, TableGuard]
     scope: str = field(compare=False)
+    admitted: Admitted = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, token: GrantedToken, access: AccessRecord) -> Rights | None:
@@ -336,9 +386,15 @@ class Rights:
         Raises:
             AuthenticationError: One of them was not granted.
         """
-        if self.tables is None:
+        if self.tables is None and not self.guards:
             return
-        missing = frozenset(tables) - self.tables[Privilege.SELECT]
+        read = frozenset(tables)
+        if self.guards and not read.isdisjoint(_TELLING):
+            raise PolicyError(
+                f"{', '.join(sorted(read & _TELLING))} tells of statements and values of others, and is not for a"
+                " principal under row policies"
+            )
+        missing = frozenset[str]() if self.tables is None else read - self.tables[Privilege.SELECT]
         if missing:
             raise self._refusal([TableGrant(table, Privilege.SELECT) for table in missing])
 

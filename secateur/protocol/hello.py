@@ -77,6 +77,7 @@ class Greeting(Versions, frozen=True, kw_only=True):
         topology: The members and owners, of a controller.
         silence_s: Seconds of silence after which the cluster replaces a member, of a controller.
         is_limited: Whether the token of the caller is good for some tables only.
+        expires_in_s: Seconds for which that token is valid still; None for one that does not end by itself.
         takes_traces: Whether the span of a request may come in a frame before it.
     """
 
@@ -86,6 +87,7 @@ class Greeting(Versions, frozen=True, kw_only=True):
     topology: Topology | None = None
     silence_s: float | None = None
     is_limited: bool = False
+    expires_in_s: float | None = None
     takes_traces: bool = False
 
 

@@ -128,6 +128,7 @@ class RoutedScan(msgspec.Struct, frozen=True):
         replicated: Whether every member has a full copy.
         tree: The required partitions, open in the parameters.
         duckdb: The version of DuckDB by which members compute the expressions of the tree; empty if it has none.
+        is_guarded: Whether it has a row policy.
     """
 
     table: str
@@ -138,6 +139,7 @@ class RoutedScan(msgspec.Struct, frozen=True):
     replicated: bool
     tree: PartitionTree
     duckdb: str = ""
+    is_guarded: bool = False
 
 
 class _Prepared(msgspec.Struct, Statement, frozen=True, tag=True):
@@ -384,6 +386,31 @@ class RestoreFrom(_Prepared, frozen=True):
     or_replace: bool
 
 
+class TenantTable(NamedTuple):
+    """A table with rows of tenants: its name, the column that names the tenant, and whether it has a change feed."""
+
+    table: str
+    column: str
+    has_feed: bool
+
+
+class ForgetTenant(_Prepared, frozen=True):
+    """``FORGET TENANT``: delete the rows of a tenant from all tables with a row policy that compares a column with it.
+
+    Attributes:
+        value: The value of the claim.
+        claim: The name of the claim.
+        targets: The tables, as the controller knows them.
+    """
+
+    role = TokenRole.ADMIN
+    refused_to_others = ""
+    explained = "FORGET TENANT deletes rows by one DELETE for each table with a policy on the claim"
+    value: str
+    claim: str
+    targets: tuple[TenantTable, ...] = ()
+
+
 class Literal(msgspec.Struct, frozen=True, array_like=True):
     """A value that the text of an INSERT itself gives."""
 
@@ -596,6 +623,7 @@ PreparedStatement: TypeAlias = (
     | CopyTo[SelectStatement]
     | BackupTo
     | RestoreFrom
+    | ForgetTenant
     | InsertRows
     | InsertSelect[SelectStatement]
     | ChangeStatement[SelectStatement]

@@ -6,6 +6,7 @@ What their bearers may do follows from them, from roles and from policies: :mod:
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable, Mapping
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
@@ -61,6 +62,10 @@ GRANT_WORDS: Final[Mapping[str, tuple[Privilege, ...]]] = {
 """The words by which privileges are asked for."""
 
 
+SIGNED_CHARS_MAX: Final = 8192
+"""The longest token that is looked at: a signed one has what it says in it."""
+
+
 def grants_text(grants: Iterable[TableGrant]) -> str:
     """Grants as they are asked for: ``read on items, orders; write on carts``."""
     held: dict[str, set[Privilege]] = {}
@@ -97,6 +102,7 @@ class GrantedToken(msgspec.Struct, frozen=True):
         roles: The case-folded names of roles made by CREATE ROLE, whose grants it has.
         claims: What is known of its bearer, by name: ``session('tenant')`` is the one named ``tenant``.
         expires: Seconds since the epoch at which it ends; None for never.
+        is_signed: Whether an issuer of one's own has signed it, and no cluster made it: then it is in no record.
     """
 
     id: str
@@ -109,11 +115,20 @@ class GrantedToken(msgspec.Struct, frozen=True):
     roles: tuple[str, ...] = ()
     claims: Mapping[str, str] = {}
     expires: float | None = None
+    is_signed: bool = False
 
     @property
     def is_limited(self) -> bool:
-        """Whether it is good for what was granted alone, to itself or to its roles; else it is for all tables."""
-        return bool(self.tables or self.roles)
+        """Whether it is good for what was granted alone, to itself or to its roles; else it is for all tables.
+
+        A signed one is also where it has no role: its issuer says who its bearer is, and not what that one may do.
+        """
+        return bool(self.tables or self.roles) or self.is_signed
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, by the clock of this machine."""
+        return self.expires is not None and self.expires <= time.time()
 
     @property
     def is_owner(self) -> bool:
@@ -128,7 +143,8 @@ class GrantedToken(msgspec.Struct, frozen=True):
     @property
     def title(self) -> str:
         """The purpose of the token: ``read``, ``reader``, or ``read on orders; write on carts``."""
-        return "; ".join(filter(None, (", ".join(self.roles), grants_text(self.tables)))) or self.role.title
+        granted = "; ".join(filter(None, (", ".join(self.roles), grants_text(self.tables))))
+        return granted or ("no role" if self.is_signed else self.role.title)
 
     def __repr__(self) -> str:
         return f"GrantedToken(id={self.id!r}, role={self.title!r}, name={self.name!r})"

@@ -23,7 +23,7 @@ PROBLEM_ANSWER: Final[dict[str, Any]] = {
     "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
 }
 """What openapi.json says of every failure."""
-NOT_ADMITTED_ANSWER: Final = PROBLEM_ANSWER | {"description": "The token is missing, wrong or was revoked."}
+NOT_ADMITTED_ANSWER: Final = PROBLEM_ANSWER | {"description": "The token is missing, wrong, over or revoked."}
 FORBIDDEN_ANSWER: Final = PROBLEM_ANSWER | {"description": "The role of the token does not allow it."}
 
 

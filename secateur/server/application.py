@@ -22,7 +22,7 @@ from secateur.client.connect import parse_address, tls_for, token_for
 from secateur.client.dbapi.connection import Connection
 from secateur.client.jobs.job import JobInfo
 from secateur.errors import AuthenticationError, Error
-from secateur.server import job_routes, statement_routes, system_routes
+from secateur.server import job_routes, statement_routes, system_routes, token_routes
 from secateur.server.answers import FORBIDDEN_ANSWER, NOT_ADMITTED_ANSWER, PROBLEM_ANSWER, json_answer
 from secateur.server.dashboard import pages, plan_routes
 from secateur.server.dashboard.readings import PacedReading
@@ -187,7 +187,7 @@ def app(
     made.add_exception_handler(404, pages.answer_not_found)
     made.add_exception_handler(RequestValidationError, refuse_invalid_request)
     made.add_exception_handler(Exception, answer_bug)
-    for routes in (statement_routes, job_routes, system_routes, pages, plan_routes):
+    for routes in (statement_routes, job_routes, system_routes, token_routes, pages, plan_routes):
         made.include_router(routes.router)
     _add_own_pages(made, server)
     return made

@@ -20,7 +20,8 @@ from secateur.client.connect import connect, parse_address
 from secateur.client.dbapi.connection import Connection
 from secateur.errors import AuthenticationError, Error, LimitExceededError, ParameterError, UnreachableError
 from secateur.partitioning.tables.identifier import text_literal
-from secateur.protocol.tokens import digest_of
+from secateur.protocol.hello import Greeting
+from secateur.protocol.tokens import SIGNED_CHARS_MAX, digest_of
 from secateur.wire import Channel, Tls
 
 _CONNECT_TIMEOUT_S: Final = 2.0
@@ -119,8 +120,6 @@ _ASKED_MAX: Final = 64
 """Looks that wait. A wrong token costs the cluster a hello, and strangers may not make it busy with them."""
 _LOOK_S_MAX: Final = 5.0
 _IDLE_MAX: Final = 2
-_TOKEN_CHARS_MAX: Final = 4096
-"""More would not fit into a hello."""
 
 
 @dataclass(eq=False, slots=True)
@@ -132,12 +131,14 @@ class Caller:
         connections: Connections that were opened with it.
         looked_s: When the cluster last accepted it, on the clock of ``time.monotonic``.
         is_limited: Whether the token is good for some tables only.
+        ends_s: When the token is over, on that clock.
     """
 
     digest: bytes
     connections: Connections
     looked_s: float = -math.inf
     is_limited: bool = False
+    ends_s: float = math.inf
 
 
 class Callers:
@@ -170,10 +171,13 @@ class Callers:
         """
         if not self.own.connections.token:
             return self.own
-        if token is None or len(token) > _TOKEN_CHARS_MAX:
+        if token is None or len(token) > SIGNED_CHARS_MAX:
             return None
         digest = digest_of(token)
         caller = self._known.get(digest)
+        if caller is not None and caller.ends_s <= time.monotonic():
+            self._forget(digest)
+            caller = None
         age_s = math.inf if caller is None else time.monotonic() - caller.looked_s
         if age_s > _FRESH_S:
             look = self._look_at(digest, token)
@@ -213,20 +217,22 @@ class Callers:
     async def _look(self, digest: bytes, token: str) -> None:
         own = self.own.connections
 
-        def greet() -> bool:
+        def greet() -> Greeting:
             host, port = parse_address(own.address)
             with closing(Channel(host, port, token=token, timeout_s=_LOOK_S_MAX, tls=own.tls)) as channel:
-                return channel.connect().is_limited
+                return channel.connect()
 
+        asked_s = time.monotonic()
         try:
-            is_limited = await asyncio.get_running_loop().run_in_executor(self._thread, greet)
+            greeting = await asyncio.get_running_loop().run_in_executor(self._thread, greet)
         except AuthenticationError:
             self._forget(digest)
             return
         except Error:
             if digest not in self._known:
                 raise
-            is_limited = self._known[digest].is_limited
+            self._known[digest].looked_s = time.monotonic()
+            return
         if digest not in self._known:
             self._known[digest] = (
                 self.own
@@ -234,7 +240,8 @@ class Callers:
                 else Caller(digest, Connections(own.address, token, _IDLE_MAX, own.tls))
             )
         caller = self._known[digest]
-        caller.looked_s, caller.is_limited = time.monotonic(), is_limited
+        caller.looked_s, caller.is_limited = time.monotonic(), greeting.is_limited
+        caller.ends_s = math.inf if greeting.expires_in_s is None else asked_s + greeting.expires_in_s
         while len(self._known) > self._tokens_max + 1:
             self._forget(next(one for one in self._known if one != self.own.digest))
 

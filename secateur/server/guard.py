@@ -125,8 +125,8 @@ class Guard:
         if caller is None:
             raise HTTPException(
                 401,
-                "the token is missing, wrong or was revoked: send cluster.token, or a token that was made since, in the"
-                " header 'Authorization: Bearer TOKEN'",
+                "the token is missing, wrong, over or revoked: send cluster.token, or a token that was made since, in"
+                " the header 'Authorization: Bearer TOKEN'",
             )
         scope.setdefault("state", {})["caller"] = caller
         try:

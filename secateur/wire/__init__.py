@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         shorten,
         travels_short,
     )
+    from secateur.wire.signed_tokens import Jwt, signed_token_verifier
     from secateur.wire.tls import Tls, client_context
     from secateur.wire.waits import BLOCKING, TIMEOUTS, CallControl, Waits, wait_at_most
 
@@ -54,6 +55,7 @@ __all__ = [
     "FrameServer",
     "Handled",
     "Handler",
+    "Jwt",
     "Limits",
     "Payload",
     "Peer",
@@ -78,6 +80,7 @@ __all__ = [
     "is_short",
     "short_check",
     "shorten",
+    "signed_token_verifier",
     "travels_short",
     "wait_at_most",
 ]
@@ -103,6 +106,7 @@ _FILES = {
         "shorten",
         "travels_short",
     ],
+    "signed_tokens": ["Jwt", "signed_token_verifier"],
     "tls": ["Tls", "client_context"],
     "waits": ["BLOCKING", "TIMEOUTS", "CallControl", "Waits", "wait_at_most"],
 }

@@ -49,14 +49,12 @@ _OPERATION_AT: Final = 4
 """The place of the code of the operation in the head of a frame: of its lowest byte, and no code needs more."""
 _SHORT_CODES: Final = frozenset(operation.code for operation in _SHORT)
 
-Answered: TypeAlias = Callable[[bytes], bytes | None]
-"""A function from the bytes of a short request to the frame that answers it.
+Answered: TypeAlias = Callable[[bytes, PeerInfo], bytes | None]
+"""A function from the bytes of a short request, and its sender, to the frame that answers it.
 
 It returns None to have the bytes handled as any others; nothing is done then. It is called with whatever arrives at
 once from a peer that may make any of these requests, if it begins with the head of one.
 """
-AnsweredFor: TypeAlias = Callable[[PeerInfo], Answered]
-"""Gives that function for a peer that may make any of these requests."""
 
 
 class ServerConnection(FrameReceiver):
@@ -77,7 +75,7 @@ class ServerConnection(FrameReceiver):
         on_gone: Callable[[PeerInfo], None] | None = None,
         refusal: Error | None = None,
         tokens: TokenBook | None = None,
-        answered: AnsweredFor | None = None,
+        answered: Answered | None = None,
     ) -> None:
         super().__init__(HANDSHAKE_LIMITS, is_stranger=True)
         self._handler = handler
@@ -178,8 +176,8 @@ class ServerConnection(FrameReceiver):
 
     def _act_as(self, peer: PeerInfo) -> None:
         self._peer = peer
-        is_short = peer.role is Role.CLIENT and peer.rights is None and peer.token_role >= _SHORT_ROLE
-        self._answered = self._offered(peer) if is_short and self._offered is not None else None
+        is_short = peer.role is Role.CLIENT and peer.token_role >= _SHORT_ROLE
+        self._answered = self._offered if is_short else None
 
     def _expire(self, token: GrantedToken) -> None:
         self._refuse(AuthenticationError(f"the token {token.id!r} has expired: connect with another one"))
@@ -229,7 +227,8 @@ class ServerConnection(FrameReceiver):
             and self._outbox.is_clear
             and not (self._refused or self._waiting or self._trace is not None)
         ):
-            answer = answered(bytes(self._read[:nbytes]))
+            assert self._peer is not None
+            answer = answered(bytes(self._read[:nbytes]), self._peer)
             if answer is not None:
                 self._transport.write(answer)
                 return
@@ -465,10 +464,12 @@ class ServerConnection(FrameReceiver):
         message = reply.message
         if type(message) is Greeting:
             self._name = message.member or CONTROLLER
+            token = None if self._peer is None else self._peer.token
             message = msgspec.structs.replace(
                 message,
                 limits=FrameLimits(self._limits.frame_bytes_max, self._limits.header_bytes_max),
                 is_limited=self._peer is not None and self._peer.rights is not None,
+                expires_in_s=None if token is None or token.expires is None else token.expires - time.time(),
                 takes_traces=is_installed(),
             )
         try:

@@ -8,7 +8,6 @@ cluster.
 from __future__ import annotations
 
 import hmac
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -62,19 +61,19 @@ class TokenBook:
             UnreachableError: The tokens of the cluster are not known yet.
         """
         found = self._tokens.get(digest_of(token))
-        if found is None and self._verifier is not None:
-            found = self._verifier(token)
-        if found is None and not self.is_complete:
+        if found is None and not self.is_complete:  # nor does it know yet what the roles of a signed one may do
             raise UnreachableError(
                 "this process has just started and does not know the tokens of the cluster yet: connect again"
             )
-        if found is not None and found.expires is not None and found.expires <= time.time():
+        if found is None and self._verifier is not None:
+            found = self._verifier(token)
+        if found is not None and found.is_over:
             raise AuthenticationError(f"the token {found.id!r} has expired: ask for another one")
         return found
 
     def has(self, token: GrantedToken) -> bool:
         """Whether a token is valid still; a signed one is until it expires."""
-        return not token.digest or token.id in self._ids
+        return token.is_signed or token.id in self._ids
 
     def rights(self, token: GrantedToken | None) -> Rights | None:
         """What the bearer of a token may do; None for one that may do everything that its role allows."""

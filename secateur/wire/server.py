@@ -15,7 +15,7 @@ from secateur.errors import AuthenticationError, Error, OperationalError
 from secateur.protocol.access import AccessRecord, Rights
 from secateur.protocol.operations import Operation, OperationBase
 from secateur.protocol.tokens import GrantedToken
-from secateur.wire.connection import AnsweredFor, ServerConnection
+from secateur.wire.connection import Answered, ServerConnection
 from secateur.wire.handshake import TokenBook
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Handler, PeerInfo
@@ -178,7 +178,7 @@ class FrameServer:
         alive_s: Seconds between two signs of life to peers that wait for an answer.
         tls: The certificate by which it speaks TLS with everybody; None speaks it with nobody.
         tokens: Other tokens that it accepts, with their roles; none by default.
-        answered: Gives what answers the statements of a peer before they become requests; None where nothing does.
+        answered: Answers statements before they become requests; None where nothing does.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class FrameServer:
         alive_s: float = ALIVE_S,
         tls: Tls | None = None,
         tokens: TokenBook | None = None,
-        answered: AnsweredFor | None = None,
+        answered: Answered | None = None,
     ) -> None:
         self.host = host
         self.port = port

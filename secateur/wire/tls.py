@@ -16,7 +16,7 @@ from secateur.errors import AuthenticationError, Error, ProgrammingError, Protoc
 _CONTEXTS_MAX: Final = 64
 _log = logging.getLogger(__name__)
 
-_FileStamp: TypeAlias = tuple[int, int, int] | None
+FileStamp: TypeAlias = tuple[int, int, int] | None
 """Inode, bytes, and the time of the last change in nanoseconds; None for a file that cannot be looked at."""
 
 
@@ -55,7 +55,7 @@ class Tls:
                 object.__setattr__(self, field.name, str(Path(given).absolute()))
 
 
-def _file_stamp(path: str | Path | None) -> _FileStamp:
+def file_stamp(path: str | Path | None) -> FileStamp:
     """The stamp of a file, which changes when the file is written or replaced; links are followed."""
     if path is None:
         return None
@@ -91,8 +91,8 @@ class _RenewedCertificate:
         self._newest = self.context = self._loaded()
         self.context.sni_callback = self._show_newest
 
-    def _seen(self) -> tuple[_FileStamp, _FileStamp]:
-        return _file_stamp(self._certificate), _file_stamp(self._key)
+    def _seen(self) -> tuple[FileStamp, FileStamp]:
+        return file_stamp(self._certificate), file_stamp(self._key)
 
     def _loaded(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -142,11 +142,11 @@ def client_context(tls: Tls) -> ssl.SSLContext:
     Raises:
         ProgrammingError: The file with the authorities cannot be read or used.
     """
-    return _trusting(tls, _file_stamp(tls.ca))
+    return _trusting(tls, file_stamp(tls.ca))
 
 
 @lru_cache(maxsize=_CONTEXTS_MAX)
-def _trusting(tls: Tls, _: _FileStamp) -> ssl.SSLContext:
+def _trusting(tls: Tls, _: FileStamp) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=tls.ca)
     except OSError as error:

@@ -136,8 +136,8 @@ class Compared:
         self.frames: list[tuple[StatementHandlers, bytes]] = []
         """Those that were answered natively."""
 
-    def answered(self, handlers: StatementHandlers, frame: bytes) -> bytes | None:
-        answer = answered_natively(handlers, frame)
+    def answered(self, handlers: StatementHandlers, frame: bytes, peer: PeerInfo) -> bytes | None:
+        answer = answered_natively(handlers, frame, peer)
         only = FrameDecoder(Limits()).only(frame)
         general = {
             Operation.EXECUTE.code: (Operation.EXECUTE, handlers._statements.execute),
@@ -175,7 +175,9 @@ answered_natively = StatementHandlers.answered
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
     comparing = Compared()
-    monkeypatch.setattr(StatementHandlers, "answered", lambda handlers, frame: comparing.answered(handlers, frame))
+    monkeypatch.setattr(
+        StatementHandlers, "answered", lambda handlers, frame, peer: comparing.answered(handlers, frame, peer)
+    )
     return comparing
 
 
@@ -311,5 +313,5 @@ def test_broken_frames_are_answered_or_left_to_python(connection: secateur.Conne
             case _:
                 for _ in range(r.randrange(1, 4)):
                     broken[r.randrange(len(broken))] = r.randrange(256)
-        answer = native.answer(bytes(broken), native._view)
+        answer = native.answer(bytes(broken), native._view, None)
         assert answer is None or answer.frame.startswith(FRAME_PREFIX)

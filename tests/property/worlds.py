@@ -40,6 +40,7 @@ from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.topology.owner_routing import split
 from secateur.partitioning.types import TypeKind
 from secateur.planner import CreateTable, CreateView, PlannedSelect, PlannedSteps, Planner
+from secateur.planner.binding.catalog_view import ANYBODY, Viewer
 from secateur.planner.views import ViewDef
 from secateur.protocol import SubqueryUse
 from secateur.storage import MemberStore
@@ -99,6 +100,7 @@ class World:
     types: Mapping[str, NamedType] = field(default_factory=dict)
     ddl: dict[str, str] = field(default_factory=dict)
     views: dict[str, ViewDef] = field(default_factory=dict)
+    viewer: Viewer = ANYBODY
 
     def table(self, name: str) -> TableDef:
         if name.casefold() not in self.tables:
@@ -178,7 +180,8 @@ class World:
         self.version += 1
 
     def prepare(self, sql: str, params: Sequence[Any], settings: Mapping[str, Any] | None = None) -> PlannedSelect:
-        statement = bounded_depth(lambda: self.planner.prepare(sql, params, self, settings))  # as the controller does
+        # As the controller does.
+        statement = bounded_depth(lambda: self.planner.prepare(sql, params, self, settings, viewer=self.viewer))
         assert isinstance(statement, PlannedSelect)
         return statement
 

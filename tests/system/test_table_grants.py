@@ -330,7 +330,7 @@ def test_the_other_doors_of_python(own: Cluster, bearer: Connect) -> None:
         lambda: items.load(ROWS, mode="upsert"),
         lambda: items.load(ROWS, mode="overwrite"),
     ):
-        with pytest.raises(AuthenticationError, match="'[a-z, ]+ on items'"):
+        with pytest.raises(AuthenticationError, match=r"'[a-z, ]+ on items'"):
             work()
     assert list(conn.changes("orders", "earliest"))
     with pytest.raises(AuthenticationError, match="'read on secret'"):

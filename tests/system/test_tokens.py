@@ -235,3 +235,54 @@ def test_the_command_makes_lists_and_revokes_tokens(own: Cluster, monkeypatch: p
     refused = runner.invoke(app, ["token", "create", "--role", "read"])
     assert refused.exit_code == 1
     assert "role 'admin'" in refused.output
+
+
+def test_the_command_makes_tokens_with_roles_claims_and_an_end(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECATEUR_ADDRESS", own.address)
+    monkeypatch.setenv("SECATEUR_TOKEN", own.token or "")
+    runner = CliRunner()
+    with own.connect() as conn:
+        for role in ("reader", "clerk"):
+            conn.execute(f"CREATE ROLE {role}")
+        conn.execute("GRANT SELECT ON t TO reader")
+    options = ["--role", "reader", "--role", "clerk", "--claim", "tenant=C2", "--claim", "formula=a=b"]
+    made = runner.invoke(app, ["token", "create", *options, "--expires", "1h", "--principal", "bob"])
+    assert made.exit_code == 0, made.output
+    with secateur.connect(own.address, made.stdout.strip()) as conn:
+        assert count(conn) == [(100,)]
+        with pytest.raises(AuthenticationError):
+            conn.execute("DELETE FROM t")
+    (token,) = [token for token in own.tokens.list() if token.principal == "bob"]
+    assert (token.roles, token.claims) == (("reader", "clerk"), {"tenant": "C2", "formula": "a=b"})
+    assert token.expires is not None
+    assert 3500 < token.expires - time.time() <= 3600
+    (listed,) = [
+        one for one in json.loads(runner.invoke(app, ["token", "list", "--json"]).stdout) if one["id"] == token.id
+    ]
+    assert (listed["role"], listed["principal"], listed["claims"]) == ("reader, clerk", "bob", "tenant=C2, formula=a=b")
+    assert listed["expires"] == time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(token.expires))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("30s", 30), ("15m", 900), ("1h", 3600), ("7d", 604800), ("1 h", None), ("", None), ("5", None)],
+)
+def test_the_command_reads_durations(
+    own: Cluster, monkeypatch: pytest.MonkeyPatch, text: str, seconds: int | None
+) -> None:
+    monkeypatch.setenv("SECATEUR_ADDRESS", own.address)
+    monkeypatch.setenv("SECATEUR_TOKEN", own.token or "")
+    made = CliRunner().invoke(app, ["token", "create", "--role", "read", "--expires", text, "--json"])
+    if seconds is None:
+        assert made.exit_code == 2
+        assert "a number and a unit" in " ".join(made.output.split())
+        return
+    (token,) = [token for token in own.tokens.list() if token.id == json.loads(made.stdout)["id"]]
+    assert token.expires is not None
+    assert seconds - 60 < token.expires - time.time() <= seconds
+
+
+@pytest.mark.parametrize("claim", ["tenant", "=C2"])
+def test_the_command_reads_claims(claim: str) -> None:
+    refused = CliRunner().invoke(app, ["token", "create", "--role", "read", "--claim", claim])
+    assert (refused.exit_code, "NAME=VALUE" in refused.output) == (2, True)

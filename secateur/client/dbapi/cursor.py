@@ -35,6 +35,7 @@ from secateur.client.execution.change import run_change
 from secateur.client.execution.coordinated_change import run_coordinated_change
 from secateur.client.execution.create_table_as import create_table_as, create_table_from
 from secateur.client.execution.execute import Params, StatementCall
+from secateur.client.execution.forget_tenant import COLUMNS, forget_tenant
 from secateur.client.execution.insert import Insertion, insert_many, insert_select, insert_values
 from secateur.client.execution.many_changes import ManyChanges, run_coordinated_changes
 from secateur.client.execution.many_selects import run_selects
@@ -527,6 +528,9 @@ class Cursor:
                 self._rowcount = self._session.apart(partial(back_up, self._session, prepared))
             case statements.RestoreFrom():
                 self._rowcount = self._session.apart(partial(restore, self._session, prepared))
+            case statements.ForgetTenant():
+                self._take(forget_tenant(self._session, prepared), COLUMNS)
+                self._note_change()
             case statements.CreateTableFrom():
                 self._rowcount = self._session.apart(partial(create_table_from, self._session, prepared))
             case statements.CreateTableAs():

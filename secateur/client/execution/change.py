@@ -18,7 +18,7 @@ from secateur import errors
 from secateur.client.dbapi.parameters import values_of
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.execute import StatementCall, StatementExecution, execute
-from secateur.client.execution.routing import ExecutionMode, check_ranges, choose_route, partitions_of
+from secateur.client.execution.routing import ExecutionMode, check_nothing_new, choose_route, partitions_of
 from secateur.client.execution.verify_change import check_change
 from secateur.client.session import Prepared
 from secateur.partitioning.tables.table import TableDef
@@ -219,7 +219,7 @@ class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
         topology = session.topology
         ids = partitions_of(target, params) if self.pruning else target.tree.live_ids()
         if not target.replicated and not len(ids):
-            check_ranges(session, change.select.scans)
+            check_nothing_new(session, change.select)
             return ChangeOutcome(0, ExecutionMode.NONE, 0, 0, topology.version, profile=RunProfile(0, 0, ()))
         if target.replicated or len(ids) > 1:
             self.check_not_made()

@@ -156,27 +156,25 @@ def _any_owners(scans: Sequence[RoutedScan], topology: Topology) -> tuple[str, .
     return tuple(member for member in topology.member_ids if member in owners) or topology.member_ids
 
 
-def check_ranges(session: Session, scans: Sequence[RoutedScan]) -> None:
-    """Called when no partition can match.
+def check_nothing_new(session: Session, statement: SelectStatement) -> None:
+    """Called when no partition can match, so that no member is asked: each knows what has changed since.
 
-    Where a table has gaps, others may have added ranges to it since, with rows: the controller knows.
-
-    Every other statement goes to a member, which knows as well.
+    Where a table has gaps, others may have added ranges to it, with rows; where it has row policies, others may have
+    created one. The controller knows.
 
     Raises:
-        TopologyChangedError: A table has other ranges by now.
+        TopologyChangedError: There are other ranges or policies by now.
 
-    Cost: a round trip to the controller when a table has gaps, else nothing.
+    Cost: a round trip to the controller when a table has gaps or row policies, else nothing.
     """
-    gappy = [scan for scan in scans if scan.tree.scheme.has_gaps]
-    if not gappy:
+    scans = [scan for scan in statement.scans if scan.is_guarded or scan.tree.scheme.has_gaps]
+    if not scans:
         return
-    known = session.ask(GetTableVersions([scan.table_id for scan in gappy])).message.tables
-    for scan, version in zip(gappy, known, strict=True):
-        if version != scan.table_version:
+    known = session.ask(GetTableVersions([scan.table_id for scan in scans])).message
+    for scan, version in zip(scans, known.tables, strict=True):
+        if version != scan.table_version or (scan.is_guarded and known.catalog_version > statement.catalog_version):
             raise TopologyChangedError(
-                f"the ranges of {scan.table} have changed since the statement was planned: plan it again",
-                table=scan.table,
+                f"{scan.table} has changed since the statement was planned: plan it again", table=scan.table
             )
 
 

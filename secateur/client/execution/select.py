@@ -21,7 +21,7 @@ from secateur.client.execution.retry_policy import is_final
 from secateur.client.execution.routing import (
     ExecutionMode,
     StatementRoute,
-    check_ranges,
+    check_nothing_new,
     choose_coordinator,
     choose_route,
 )
@@ -247,7 +247,7 @@ def _answered_here(
     """The answer over no rows, or of owners that the client has asked itself; None where a member has to be asked."""
     session, statement = call.session, call.statement
     if route.execution_mode is ExecutionMode.NONE:
-        check_ranges(session, statement.scans)
+        check_nothing_new(session, statement)
         assert statement.empty is not None
         empty = _decoded(statement.empty)
         stats = call.stats(

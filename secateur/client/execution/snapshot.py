@@ -20,7 +20,7 @@ import pyarrow as pa
 from secateur.client.dbapi.parameters import Parameters, plain_values, values_of
 from secateur.client.execution.execute import StatementCall, StatementExecution, execute
 from secateur.client.execution.retry_policy import MOVED
-from secateur.client.execution.routing import check_ranges, partitions_of
+from secateur.client.execution.routing import check_nothing_new, partitions_of
 from secateur.client.session import Prepared, Session
 from secateur.errors import (
     DataChangedError,
@@ -268,7 +268,7 @@ class _Opening(_SnapshotExecution):
         partitions = partitions_of(scan, params) if pruning else scan.tree.live_ids()
         members = self._owners([0] if scan.replicated and len(partitions) else partitions)
         if not members:
-            check_ranges(session, statement.scans)
+            check_nothing_new(session, statement)
             # Over no rows, other queries than those that are answered row by row may have a row, as count(*) does.
             if statement.empty is None or decode_table(statement.empty, ranges=False).num_rows:
                 return None

@@ -111,7 +111,7 @@ class AccessCommands:
     def _check_unused(self, access: AccessRecord, role: str) -> None:
         """Refuse to drop a role that a policy names, which would then hold for everybody, or a token."""
         policies = [policy.name for policy in access.policies if role in policy.roles]
-        tokens = [token.id for token in access.tokens if role in token.roles]
+        tokens = [token.id for token in access.tokens if role in token.roles and not token.is_over]
         if policies or tokens:
             what = [f"policy {name}" for name in policies] + [f"token {token_id}" for token_id in tokens]
             raise ProgrammingError(f"role {role!r} is that of {', '.join(what)}: drop or revoke these first")

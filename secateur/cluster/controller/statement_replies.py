@@ -306,6 +306,7 @@ def _routed_scans(plan: SelectPlan) -> tuple[statements.RoutedScan, ...]:
             scan.replicated,
             scan.tree,
             VERSION if scan.tree.expressions else "",
+            bool(scan.policy),
         )
         for scan in plan.scans
     )

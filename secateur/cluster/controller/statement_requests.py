@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from msgspec.structs import replace
+
 from secateur.cluster.controller.access_commands import AccessCommands
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.cluster_state import ClusterState
@@ -30,8 +32,9 @@ from secateur.errors import AuthenticationError, ProgrammingError
 from secateur.planner import statement as planned
 from secateur.planner.binding.catalog_view import ANYBODY, Viewer
 from secateur.protocol import query
+from secateur.protocol.access import session_call
 from secateur.protocol.hello import GivenVersions
-from secateur.protocol.statements import CreateTableAs, CreateTableFrom, Done, Statement
+from secateur.protocol.statements import CreateTableAs, CreateTableFrom, Done, ForgetTenant, Statement, TenantTable
 from secateur.wire import PeerInfo, Reply, Request
 
 _UNDOING_S: Final = 0.1
@@ -114,7 +117,9 @@ class StatementRequests:
             planned if isinstance(planned, Prepared) else Prepared(Done(await self._carry_out(planned, request_id)))
         )
         catalog = self._state.catalog
-        if isinstance(prepared.statement, CreateTableFrom):
+        if isinstance(prepared.statement, ForgetTenant):
+            prepared = Prepared(self._with_tables(prepared.statement))
+        elif isinstance(prepared.statement, CreateTableFrom):
             if prepared.statement.if_not_exists and catalog.find(prepared.statement.name) is not None:
                 prepared = Prepared(Done("table exists"))
         elif isinstance(prepared.statement, CreateTableAs):
@@ -127,6 +132,24 @@ class StatementRequests:
         statement = prepared.statement
         answer = query.PreparedAnswer(outlines=outlines_of(statement), statement=statement, **versions)
         return Reply(answer, prepared.rows)
+
+    def _with_tables(self, asked: ForgetTenant) -> ForgetTenant:
+        """The tables with rows of tenants.
+
+        Raises:
+            ProgrammingError: No policy says which rows are whose.
+        """
+        found = [
+            TenantTable(table.name, column, table.change_feed)
+            for table in self._state.catalog.tables()
+            if (column := self._state.access.tenant_column(table, asked.claim)) is not None
+        ]
+        if not found:
+            raise ProgrammingError(
+                f"no row policy compares a column with {session_call(asked.claim)}, so nobody knows which rows are"
+                " those of a tenant: CREATE POLICY on the tables first, or DELETE the rows"
+            )
+        return replace(asked, targets=tuple(sorted(found)))
 
     async def explain(self, request: Request[query.ExplainRequest]) -> Reply[query.Explained]:
         """Describe the plan of a statement."""

@@ -94,6 +94,10 @@ class SystemTables:
             "types": self._types,
             "checks": self._checks,
             "partitions": self._partitions,
+            "tokens": self._tokens,
+            "roles": self._roles,
+            "grants": self._grants,
+            "policies": self._policies,
             "jobs": self._job_rows,
             "events": self._events,
             "loads": self._load_rows,
@@ -267,6 +271,51 @@ class SystemTables:
                     }
                 )
         return rows
+
+    async def _tokens(self) -> list[Row]:
+        return [
+            {
+                "id": token.id,
+                "name": token.name or None,
+                "principal": token.principal or None,
+                "role": token.role.title,
+                "roles": list(token.roles),
+                "claims": list(token.claims.items()),
+                "created": _moment(token.created),
+                "expires": _moment(token.expires),
+            }
+            for token in self._state.access.tokens
+            if not token.is_over
+        ]
+
+    async def _roles(self) -> list[Row]:
+        return [{"name": role.name} for role in self._state.access.roles]
+
+    async def _grants(self) -> list[Row]:
+        access = self._state.access
+        held = [(role.name, "", role.grants) for role in access.roles]
+        held += [("", token.id, token.tables) for token in access.tokens if not token.is_over]
+        return [
+            {"role": role, "token": token, "table_name": grant.table, "privilege": grant.privilege.value}
+            for role, token, grants in held
+            for grant in grants
+        ]
+
+    async def _policies(self) -> list[Row]:
+        access = self._state.access
+        return [
+            {
+                "table_name": table.name,
+                "policy_name": policy.name,
+                "command": policy.command.value,
+                "roles": list(policy.roles),
+                "using": None if policy.using is None else policy.using.text,
+                "check": None if policy.check is None else policy.check.text,
+                "enabled": table.origin in access.secured,
+            }
+            for table in self._state.catalog.tables()
+            for policy in access.policies_of(table.origin)
+        ]
 
     async def _setting_rows(self) -> list[Row]:
         return list(setting_rows(self._settings, self._state.pruning))

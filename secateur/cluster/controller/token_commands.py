@@ -22,6 +22,8 @@ _NAME_CHARS_MAX: Final = 200
 _TABLES_MAX: Final = 1000
 _CLAIMS_MAX: Final = 32
 _CLAIM_CHARS_MAX: Final = 1000
+_LIFETIME_S_MAX: Final = 100 * 366 * 86400
+"""A calendar that ends in the year 9999 has to show the end."""
 
 
 class TokenCommands:
@@ -56,7 +58,7 @@ class TokenCommands:
                 f"a token with the role {asked.role.title!r} is made by a token with that role or a higher one, and"
                 f" this connection has the role {peer.token_role.title!r}; nothing was done"
             )
-        kept = [token for token in self._state.access.tokens if not _is_over(token)]
+        kept = [token for token in self._state.access.tokens if not token.is_over]
         if len(kept) >= _TOKENS_MAX:
             raise LimitExceededError(
                 f"there are {_TOKENS_MAX} tokens: revoke those that nobody uses", limit="tokens_max"
@@ -82,7 +84,7 @@ class TokenCommands:
         """The tokens, oldest first."""
         return Reply(
             tokens.KnownTokens(
-                tuple(replace(token, digest=b"") for token in self._state.access.tokens if not _is_over(token))
+                tuple(replace(token, digest=b"") for token in self._state.access.tokens if not token.is_over)
             )
         )
 
@@ -104,10 +106,6 @@ class TokenCommands:
         return Reply(Acknowledged())
 
 
-def _is_over(token: tokens.GrantedToken) -> bool:
-    return token.expires is not None and token.expires <= time.time()
-
-
 def _checked(asked: tokens.CreateToken, state: ClusterState) -> tuple[TableGrant, ...]:
     """The grants of a token that is to be made."""
     grants = tuple(TableGrant(grant.table.casefold(), grant.privilege) for grant in asked.tables)
@@ -124,8 +122,8 @@ def _checked(asked: tokens.CreateToken, state: ClusterState) -> tuple[TableGrant
         raise LimitExceededError(
             f"a token has at most {_CLAIMS_MAX} claims of {_CLAIM_CHARS_MAX} characters each", limit="token_claims_max"
         )
-    if asked.expires is not None and asked.expires <= time.time():
-        raise ProgrammingError("the token would have expired already: choose a later time")
+    if asked.expires is not None and not 0 < asked.expires - time.time() <= _LIFETIME_S_MAX:  # nor is it a NaN
+        raise ProgrammingError("the token would have expired already, or in more than a century: choose another time")
     for grant in grants:
         schema, _, name = grant.table.rpartition(".")
         if schema != SCHEMA or name not in SYSTEM_TABLES:

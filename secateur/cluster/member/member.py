@@ -277,27 +277,14 @@ class Member(MemberParts):
         handler, rights = self.handlers[request.operation], request.peer.rights
         return handler(request) if rights is None else self._table_checks.handle(request, rights, handler)
 
-    def answered_for(self, peer: PeerInfo) -> Callable[[bytes], bytes | None]:
-        """Gives what answers the short requests of a client at once, or with None has them handled as any other.
-
-        The requests of the owner are not counted before other tenants have come.
-        """
-        answered, gate = self._statement_handlers.answered, self._gate_for(peer)
-        if gate is None:
-            return answered
+    def answered(self, frame: bytes, peer: PeerInfo) -> bytes | None:
+        """The frame that answers a short request of a peer; None where it is to be handled as any other."""
+        if self._tenants is None:
+            return self._statement_handlers.answered(frame, peer)
         account = self._accounts.of(peer)
-
-        def answered_within(frame: bytes) -> bytes | None:
-            return answered(frame, account) if account.is_free or gate.may_answer(account) else None
-
-        return answered_within
-
-    def _gate_for(self, peer: PeerInfo) -> TenantGate | None:
-        """The gate that a client passes, which is there from the moment on when the first tenant comes."""
-        if self._tenants is None and peer.tenant:
-            self._tenants = TenantGate(self._accounts, self._admissions, self._results)
-            self._statement_log.ledger = TenantLedger(self._accounts)
-        return self._tenants
+        if not account.is_free and not self._tenants.may_answer(account):
+            return None
+        return self._statement_handlers.answered(frame, peer, account)
 
     def notify(self, request: Request[Any]) -> None:
         """Take a one-way message: those of jobs."""
@@ -310,7 +297,9 @@ class Member(MemberParts):
         self._results.connected(request.peer)
         if request.peer.role is Role.CLIENT:
             self._accounts.connected(request.peer)
-            self._gate_for(request.peer)
+            if request.peer.tenant and self._tenants is None:  # the gate is there from the first tenant on
+                self._tenants = TenantGate(self._accounts, self._admissions, self._results)
+                self._statement_log.ledger = TenantLedger(self._accounts)
         return Reply(Greeting(member=self.member_id))
 
     def _submit_job(self, request: Request[SubmitJob]) -> Handled:

@@ -117,7 +117,7 @@ class MemberParts(ABC):
         self._patient = ControllerRequests(self._controller)
         self._peers = Peers(member_id, Role.MEMBER, settings, self._connection_lost)
         native = native_module()
-        answered = None if native is None else self.answered_for
+        answered = None if native is None else self.answered
         self._server = listening(self, MEMBER_OPERATIONS, settings, own_address, on_gone=self._gone, answered=answered)
         self._background = BackgroundTasks()
         threads = self._threads = MemberThreads(member_id, settings)
@@ -334,8 +334,8 @@ class MemberParts(ABC):
         """Answer a request; see :class:`secateur.wire.Handler`."""
 
     @abstractmethod
-    def answered_for(self, peer: PeerInfo) -> Callable[[bytes], bytes | None]:
-        """Gives what answers the short requests of a client at once, or with None has them handled as any other."""
+    def answered(self, frame: bytes, peer: PeerInfo) -> bytes | None:
+        """The frame that answers a short request of a peer; None where it is to be handled as any other."""
 
     @abstractmethod
     def notify(self, request: Request[Any]) -> None:

@@ -180,18 +180,18 @@ class StatementHandlers:
             Operation.KILL_STATEMENT: self._kill_statement,
         }
 
-    def answered(self, frame: bytes, account: TenantAccount | None = None) -> bytes | None:
-        """The frame that answers a short request of a tenant; None where it is to be handled as any other."""
+    def answered(self, frame: bytes, peer: PeerInfo, account: TenantAccount | None = None) -> bytes | None:
+        """The frame that answers a short request of a peer; None where it is to be handled as any other."""
         begun = time.perf_counter()
-        answer = self._statements.answered(frame)
+        rights = peer.rights
+        answer = self._statements.answered(frame, None if rights is None else rights.admitted)
         if answer is None:
             return None
         self._counts.frames_received += 1
         self._counts.executions += 1
         elapsed_s = time.perf_counter() - begun
         if answer.plan_id is not None and answer.said is not None:
-            tenant = "" if account is None else account.name
-            self._log.note(answer.plan_id, time.time() - elapsed_s, elapsed_s, answer.said, None, tenant)
+            self._log.note(answer.plan_id, time.time() - elapsed_s, elapsed_s, answer.said, None, peer.tenant)
         if account is not None:
             account.answered(elapsed_s, len(answer.frame), is_listed=answer.said is not None)
         return answer.frame

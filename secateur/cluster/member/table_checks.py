@@ -30,6 +30,7 @@ from secateur.wire import Handled, Reply, Request, decode_rows, has_few_rows
 
 ROW_CHANGES: Final = "effects"
 """The operation of a change whose query says what becomes of each row."""
+_ADMITTED_MAX: Final = 4096
 _NEEDED: Final = {"upsert": Privilege.UPDATE, "delete": Privilege.DELETE}
 """What the operations on the rows that a query finds need."""
 KINDS: Final = {
@@ -47,7 +48,11 @@ PRIVILEGES: Final = {
 
 
 def check_plan(
-    plan: SelectPlan, params: Sequence[Any], rights: Rights, table: Callable[[int], TableDef], *, changes: bool = False
+    plan: SelectPlan,
+    params: Sequence[Any],
+    rights: Rights,
+    table: Callable[[int], TableDef],
+    changed: PolicyCommand | None = None,
 ) -> None:
     """Refuse a plan that reads what these rights hide: members do not trust whoever names it.
 
@@ -58,7 +63,7 @@ def check_plan(
         params: The values of its parameters.
         rights: What the sender may do.
         table: A table by its id.
-        changes: Whether it is executed as the query of a change.
+        changed: What is done with the rows of its first table, whose policies for that it has; None for a query.
 
     Raises:
         AuthenticationError: It reads a table that was not granted, or a parameter that stands for a claim has another
@@ -72,14 +77,19 @@ def check_plan(
                 f"the statement has another value for {session_call(claim)} than the token {rights.token.id!r} of this"
                 " connection: nothing was done"
             )
-    for scan in plan.scans if rights.guards else ():
-        guards = None if scan.is_fetched else rights.guards.get(table(scan.table_id).origin)
-        if guards is not None:
-            known = guards.scans if changes else {PolicyCommand.SELECT: guards.scans[PolicyCommand.SELECT]}
-            if all(scan.policy != guard.condition.text for guard in known.values()):
-                raise TopologyChangedError(
-                    f"the statement was planned for other row policies on {scan.table}: plan it again", table=scan.table
-                )
+    for place, scan in enumerate(plan.scans):
+        if scan.is_fetched:
+            continue
+        command = changed if changed is not None and not place else PolicyCommand.SELECT
+        guards = rights.guards.get(table(scan.table_id).origin)
+        if scan.policy != ("" if guards is None else guards.scans[command].condition.text):
+            raise TopologyChangedError(
+                f"the statement was planned for other row policies on {scan.table}: plan it again", table=scan.table
+            )
+    if changed is None:
+        if len(rights.admitted) >= _ADMITTED_MAX:
+            rights.admitted.clear()
+        rights.admitted[plan.plan_id] = tuple((index, rights.claim(claim)) for index, claim in plan.claims)
 
 
 def check_change(
@@ -106,7 +116,8 @@ def check_change(
         raise ProtocolError(f"plan {plan.plan_id} is not that of a change of this kind: prepare the statement again")
     if operation != ROW_CHANGES:
         rights.check_write(plan.scans[0].table, needed)
-    check_plan(plan, params, rights, table, changes=True)
+    deletes = Privilege.DELETE in plan.privileges
+    check_plan(plan, params, rights, table, PolicyCommand.DELETE if deletes else PolicyCommand.UPDATE)
 
 
 def check_ranges(tables: Sequence[TableDef], asked: GetRanges, rights: Rights) -> None:

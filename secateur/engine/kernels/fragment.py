@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from secateur.engine.kernels.arrow.fragment import ArrowFragment
 from secateur.engine.kernels.duckdb.result_types import arrow_type, relation_casts
@@ -35,6 +36,23 @@ class KernelName(Enum):
     DUCKDB = "duckdb"
 
 
+class Barrier(msgspec.Struct, frozen=True, array_like=True):
+    """A condition on the rows of a relation.
+
+    Attributes:
+        relation: The relation.
+        condition: The condition, in DuckDB's dialect.
+        column: The column of texts that has to be equal to a parameter, where that is the whole condition, as it nearly
+            always is; else empty.
+        parameter: The index of that parameter.
+    """
+
+    relation: str
+    condition: str
+    column: str = ""
+    parameter: int = 0
+
+
 class Fragment(msgspec.Struct, frozen=True, array_like=True):
     """A part of a statement over named relations.
 
@@ -46,7 +64,7 @@ class Fragment(msgspec.Struct, frozen=True, array_like=True):
         casts: Per relation the columns, with their SQL types, that Arrow cannot tell from others: HUGEINT lies in
             memory as ``decimal128(38, 0)``. :meth:`over` fills it in.
         barriers: Per relation a condition, and its text is to see no other rows: not even to compute something that
-            fails, and says of which value. They are applied before, each in a statement of its own.
+            fails, and says of which value. They are applied before, each by itself.
         is_pipelineable: Whether it is known that each row of the result comes from one row of the one relation, in any
             order, whatever the other rows are: its answers over the parts of the relation are, together, its answer
             over the whole.
@@ -58,7 +76,7 @@ class Fragment(msgspec.Struct, frozen=True, array_like=True):
     arrow: ArrowFragment | None = None
     casts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     is_pipelineable: bool = False
-    barriers: tuple[tuple[str, str], ...] = ()
+    barriers: tuple[Barrier, ...] = ()
 
     @classmethod
     def over(
@@ -206,10 +224,13 @@ def _behind_barriers(
 ) -> Mapping[str, pa.Table]:
     """The relations with the rows that pass the barriers alone."""
     passed = dict(relations)
-    for name, condition in fragment.barriers:
-        rows = relations[name]
+    for barrier in fragment.barriers:
+        name, rows = barrier.relation, relations[barrier.relation]
+        if barrier.column and isinstance(value := params[barrier.parameter], str):
+            passed[name] = rows.filter(pc.equal(rows.column(barrier.column), value))
+            continue
         passes = database.run(
-            f"SELECT ({condition}) IS TRUE AS passes FROM {name}",
+            f"SELECT ({barrier.condition}) IS TRUE AS passes FROM {name}",
             {name: rows},
             params,
             names=["passes"],

@@ -86,16 +86,17 @@ class Viewer:
 
     @property
     def scope(self) -> str:
-        """Equal for viewers for whom equal texts have equal plans."""
-        return "" if self.rights is None else self.rights.scope
+        """Equal for viewers for whom equal texts have equal plans: a claim that one lacks is NULL in the plan."""
+        known = ",".join(sorted(self.claims))
+        return known if self.rights is None else f"{self.rights.scope} {known}"
 
     def guards(self, table: TableDef) -> TableGuard | None:
         """The policies on a table."""
         return None if self.rights is None else self.rights.guards.get(table.origin)
 
-    def values_of(self, claims: Iterable[str]) -> dict[str, str | None]:
-        """The values of some claims, in the order of their names."""
-        return {claim: self.claims.get(claim) for claim in sorted(set(claims))}
+    def values_of(self, claims: Iterable[str]) -> dict[str, str]:
+        """The values of those claims that they have, in the order of their names."""
+        return {claim: self.claims[claim] for claim in sorted(set(claims)) if claim in self.claims}
 
 
 ANYBODY: Final = Viewer()

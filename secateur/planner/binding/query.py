@@ -18,7 +18,7 @@ from secateur.planner.binding.catalog_view import MAIN, find_relation
 from secateur.planner.binding.functions import doubtful_calls, refuse_calls
 from secateur.planner.binding.refused import WORDS as REFUSED_WORDS
 from secateur.planner.binding.refused import refuse_parts
-from secateur.planner.binding.session_claims import claim_splices
+from secateur.planner.binding.session_claims import claim_splices, claim_text
 from secateur.planner.system.information_schema import SCHEMA as INFORMATION_SCHEMA
 from secateur.planner.system.show import described_relation_sql
 from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
@@ -275,7 +275,7 @@ class _Binder:
                 guard_columns=frozenset(needed - named),
             )
         )
-        condition = guard.condition.sql(lambda claim: f"${self._claims[claim] + 1}")
+        condition = guard.condition.sql(lambda claim: claim_text(claim, self._claims))
         listed = ", ".join(quoted(column.name) for column in scan.visible_columns if column.name in named)
         return f"(SELECT {listed} FROM {place}s{number} WHERE {condition}){renamed}"
 

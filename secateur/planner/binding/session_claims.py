@@ -55,8 +55,13 @@ def claim_splices(sql: str, tokens: Sequence[Token], places: Mapping[str, int]) 
     if not reads_claims(sql):
         return
     for call in claims_in(sql, tokens):
-        place = places.get(call.claim)
-        yield call.start, call.end, "CAST(NULL AS VARCHAR)" if place is None else f"${place + 1}"
+        yield call.start, call.end, claim_text(call.claim, places)
+
+
+def claim_text(claim: str, places: Mapping[str, int]) -> str:
+    """A claim in the text of a statement: its parameter, or NULL for one that its reader does not have."""
+    place = places.get(claim)
+    return "CAST(NULL AS VARCHAR)" if place is None else f"${place + 1}"
 
 
 def reads_claims(sql: str) -> bool:

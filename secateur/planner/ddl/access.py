@@ -11,6 +11,8 @@
       [USING (<condition>)] [WITH CHECK (<condition>)]
     DROP POLICY [IF EXISTS] p ON t
 
+    FORGET TENANT 'value' [CLAIM 'name']
+
 Source: the statements of PostgreSQL, of which these are a part.
 """
 
@@ -37,10 +39,11 @@ from secateur.planner.statement import (
 )
 from secateur.planner.system.tables import SCHEMA, SYSTEM_TABLES
 from secateur.planner.text.token_cursor import TokenCursor, read_parenthesized
-from secateur.planner.text.tokens import Token
+from secateur.planner.text.tokens import Token, TokenKind
 from secateur.planner.views import ViewDef
-from secateur.protocol.access import BUILT_IN_ROLES, PolicyCommand, RowCondition
+from secateur.protocol.access import BUILT_IN_ROLES, TENANT, PolicyCommand, RowCondition
 from secateur.protocol.clocks import CLOCKS
+from secateur.protocol.statements import ForgetTenant
 from secateur.protocol.tokens import Privilege, TableGrant
 
 PUBLIC: Final = "public"
@@ -191,6 +194,26 @@ def read_create_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> 
     if using is None and (command is not PolicyCommand.INSERT or check is None):
         raise cursor.expected("WITH CHECK (...)" if command is PolicyCommand.INSERT else "USING (...)")
     return CreatePolicy(name, table, command, roles, using, check)
+
+
+def read_forget_tenant(cursor: TokenCursor) -> ForgetTenant:
+    """Read a FORGET TENANT statement.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+    """
+    cursor.expect("FORGET", "TENANT")
+    value = _text(cursor, "the tenant")
+    claim = _text(cursor, "the name of a claim") if cursor.accept("CLAIM") else TENANT
+    cursor.expect_end()
+    return ForgetTenant(value, claim)
+
+
+def _text(cursor: TokenCursor, what: str) -> str:
+    token = cursor.peek()
+    if token is None or token.kind is not TokenKind.STRING:
+        raise cursor.expected(f"{what}, as 'text'")
+    return cursor.take().text
 
 
 def _command(cursor: TokenCursor) -> PolicyCommand:

@@ -25,9 +25,9 @@ from secateur.planner.explain.scan_facts import (
     ScanExplanation,
     combined_execution_mode,
     execution_mode,
+    parameter_titles,
     scan_facts,
     scan_json,
-    parameter_titles,
     with_parameter_names,
 )
 from secateur.planner.explain.serving import (

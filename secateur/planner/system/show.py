@@ -4,6 +4,7 @@
 
     SHOW TABLES | SHOW ALL TABLES | SHOW DATABASES | SHOW SCHEMAS
     SHOW MEMBERS | SHOW JOBS | SHOW STATEMENTS | SHOW PARTITIONS
+    SHOW TOKENS | SHOW ROLES | SHOW GRANTS | SHOW POLICIES
     SHOW CREATE {TABLE | VIEW} t
     {DESCRIBE | DESC | SHOW [COLUMNS FROM]} [TABLE] t   |   {DESCRIBE | DESC} <query>
     SUMMARIZE {t | <query>}
@@ -45,6 +46,10 @@ _SYSTEM_TABLES: Final = {
     "jobs": "submitted DESC",
     "statements": "started DESC",
     "partitions": "table_name, partition",
+    "tokens": "created, id",
+    "roles": "name",
+    "grants": "role, token, table_name, privilege",
+    "policies": "table_name, policy_name",
 }
 """System tables that SHOW lists by their bare names, and in which order."""
 

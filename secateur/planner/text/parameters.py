@@ -57,7 +57,7 @@ class Parameters:
     lists: tuple[list[Any], ...] = ()
     foreign: str = ""
     clock: int | None = None
-    claims: tuple[tuple[str, str | None], ...] = ()
+    claims: tuple[tuple[str, str], ...] = ()
     claims_at: int = 0
 
     @property
@@ -76,7 +76,7 @@ class Parameters:
         claims = self.claims_at + len(self.claims) if self.claims else 0
         return max(self.count + len(self.lists), claims, 0 if self.clock is None else self.clock + 1)
 
-    def with_claims(self, claims: Mapping[str, str | None]) -> Parameters:
+    def with_claims(self, claims: Mapping[str, str]) -> Parameters:
         """The parameters of a statement that reads these claims, which have these values."""
         return replace(self, claims=tuple(claims.items()), claims_at=self.count + len(self.lists))
 

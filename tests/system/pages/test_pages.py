@@ -288,8 +288,14 @@ spark.stop(); {STOP}
 )
 WITH_RAY = {
     "docs/security.md": Page(
+        languages=("python", "sql", "console"),
         before=f"""
 {ON_RAY}
+from issuers import AUDIENCE, ISSUER, Issuer, write_keys
+from pathlib import Path
+issuer = Issuer("RS256", "2026")
+write_keys(Path("jwks.json"), issuer)
+token_of_the_user = issuer.token(groups=["reader"], tenant_id="C2", exp=4_000_000_000)
 import trustme
 authority = trustme.CA()
 issued = authority.issue_cert("127.0.0.1", ray.util.get_node_ip_address())
@@ -297,7 +303,22 @@ authority.cert_pem.write_to_path("ca.pem")
 issued.private_key_pem.write_to_path("server.key")
 issued.cert_chain_pems[0].write_to_path("server.pem")
 first = cluster = secateur.start(members=1, runtime="embedded")
+os.environ.update(SECATEUR_ADDRESS=first.address, SECATEUR_TOKEN=first.token)
+sql = first.connect().execute
+for name in ("orders", "items"):
+    key = "PRIMARY KEY (tenant, id)) PARTITION BY HASH (tenant) PARTITIONS 4"
+    sql(f"CREATE TABLE {{name}} (tenant VARCHAR, id INTEGER, {{key}}")
+sql("INSERT INTO orders VALUES ('C1', 1), ('C2', 2)")
 """,
+        before_blocks={
+            7: """
+assert sorted(token.title for token in first.tokens.list()) == ["reader", "reader"]
+bob = first.tokens.create("reader", claims={"tenant": "C2"}).token
+assert secateur.connect(first.address, bob).execute("SELECT id FROM orders").fetchall() == [(2,)]
+cluster.stop()
+"""
+        },
+        meant={"https://login.example.com/": "ISSUER", 'audience="orders"': "f'audience={AUDIENCE!r}'"},
         after=f"first.stop(); {STOP}",
     ),
     "docs/tracing.md": Page(
@@ -339,7 +360,7 @@ def type_pages(folder: Path, pages: Mapping[str, Page], *options: str) -> None:
     environment = {
         **os.environ,
         "PATH": os.pathsep.join((str(COMMAND.parent), os.environ["PATH"])),
-        "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder))),
+        "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder), str(ROOT / "tests" / "unit" / "wire"))),
         "PYSPARK_PYTHON": sys.executable,
         "SECATEUR_HOME": str(home),
     }

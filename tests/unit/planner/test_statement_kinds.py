@@ -65,6 +65,7 @@ ROLES = {
     "SecureTable": ADMIN,
     "CreatePolicy": ADMIN,
     "DropPolicy": ADMIN,
+    "ForgetTenant": ADMIN,
     "KillStatement": ADMIN,
     "KillJob": ADMIN,
     "InsertValues": CODE,  # only planned: whoever executes it gets an EvaluatedInsert

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from secateur.errors import PolicyError
 from secateur.partitioning.tables.identifier import text_literal
 from secateur.partitioning.tables.table import CheckDef, TableDef
-from secateur.partitioning.types.column_type import TypeKind
-from secateur.protocol.access import NO_ROW, Guard, Rights, RowCondition, WriteKind
+from secateur.protocol.access import NO_ROW, Guard, Rights, WriteKind
 from secateur.row_checks import RowChecks
 from secateur.storage.delta import FewRows
 from secateur.wire import ShortTable
@@ -88,7 +87,7 @@ class RowGuards:
 def _compiled(table: TableDef, guard: Guard, values: Sequence[str | None]) -> _Check:
     if guard.condition == NO_ROW:
         return lambda rows: _refuse(table, guard) if rows.num_rows else None
-    column = _compared(table, guard.condition)
+    column = guard.condition.compared_text(table)
     if column is None:
         general = _GuardedRows(table, guard, values)
         return lambda rows: general.check(rows.to_table() if isinstance(rows, FewRows) else rows)
@@ -105,18 +104,6 @@ def _compiled(table: TableDef, guard: Guard, values: Sequence[str | None]) -> _C
             _refuse(table, guard)
 
     return check
-
-
-def _compared(table: TableDef, condition: RowCondition) -> str | None:
-    """The column of texts that has to be equal to a claim, if that is the whole condition, as it is nearly always."""
-    for name in condition.columns if len(condition.columns) == 1 else ():
-        is_text = table.column(name).type.kind is TypeKind.VARCHAR
-        if is_text and condition.pieces in (
-            (f"{name} = ", *condition.claims, ""),
-            (f'"{name}" = ', *condition.claims, ""),
-        ):
-            return name
-    return None
 
 
 def _refuse(table: TableDef, guard: Guard) -> NoReturn:

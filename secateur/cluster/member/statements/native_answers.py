@@ -20,6 +20,7 @@ from secateur.cluster.member.statements.prepared_statements import OwnView
 from secateur.cluster.member.statements.scattered_statements import Acknowledgements
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.tables.table import TableDef
+from secateur.protocol.access import Admitted
 from secateur.protocol.operations import Operation
 from secateur.protocol.query import Executed
 from secateur.storage.member_store import MemberStore
@@ -128,15 +129,20 @@ class NativeAnswers:
         self._learned.add(learned)
         return True
 
-    def answer(self, frame: bytes, view: OwnView | None) -> NativeAnswer | None:
+    def answer(self, frame: bytes, view: OwnView | None, admitted: Admitted | None) -> NativeAnswer | None:
         """The answer to a frame, if it is a request that the executor answers.
 
         Nothing is done where there is none.
+
+        Args:
+            frame: The frame.
+            view: What this member owns.
+            admitted: The plans that the sender may execute; None for all.
         """
         store = self._store
         if self._view is not view or not store.lease.is_valid:
             return None
-        found = self._executor.answer(frame, self._statistics_version())
+        found = self._executor.answer(frame, self._statistics_version(), admitted)
         if found is None:
             return None
         answer, (plan, tables, total, version), partitions, rows, is_scattered, run = found

@@ -39,6 +39,7 @@ from secateur.engine.sql.select_plan import PinnedScan, SelectPlan
 from secateur.engine.threads import WORK, StatementWork, in_thread
 from secateur.errors import DataChangedError, DataError
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.access import Admitted
 from secateur.protocol.metrics import VertexMetrics
 from secateur.protocol.query import Execute, Executed, GetPlan
 from secateur.storage.member_store import MemberStore
@@ -298,11 +299,16 @@ class RunModes(PreparedStatements):
             self.native,
         )
 
-    def answered(self, frame: bytes) -> NativeAnswer | None:
-        """The answer of the native executor to a frame; None where it is to be handled as any other."""
+    def answered(self, frame: bytes, admitted: Admitted | None) -> NativeAnswer | None:
+        """The answer of the native executor to a frame; None where it is to be handled as any other.
+
+        Args:
+            frame: The frame.
+            admitted: The plans that its sender may execute; None for all.
+        """
         if self.native is None:
             return None
-        answer = self.native.answer(frame, self._view)
+        answer = self.native.answer(frame, self._view, admitted)
         if answer is not None and answer.plan_id is not None and answer.plan_id in self._plans:
             self._plans.move_to_end(answer.plan_id)
         return answer

@@ -1,0 +1,84 @@
+"""FORGET TENANT: deletes the rows of one tenant from every table whose row policies know it, and says what is left.
+
+Each table is changed by one DELETE, which is pruned as any other. What members do not reach is said in the receipt:
+copies of the rows in logs, feeds and open results go by themselves, at a time that is named; backups are in folders
+that the cluster does not know.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+import pyarrow as pa
+
+from secateur.client.dbapi.rows import as_table
+from secateur.client.execution.change import run_change
+from secateur.client.execution.coordinated_change import run_coordinated_change
+from secateur.client.execution.execute import StatementCall
+from secateur.client.execution.select import run_select
+from secateur.client.session import Session
+from secateur.errors import InternalError
+from secateur.partitioning.tables.identifier import quoted
+from secateur.protocol import statements
+
+COLUMNS: Final = (
+    statements.ResultColumn("table_name", "VARCHAR"),
+    statements.ResultColumn("column_name", "VARCHAR"),
+    statements.ResultColumn("rows", "BIGINT"),
+    statements.ResultColumn("partitions", "BIGINT"),
+    statements.ResultColumn("members", "BIGINT"),
+    statements.ResultColumn("rows_left", "BIGINT"),
+    statements.ResultColumn("held_elsewhere", "VARCHAR"),
+)
+"""The receipt: a row for each table."""
+_DATA_DIRECTORY: Final = "SELECT count(*) FROM secateur.settings WHERE name = 'data_directory' AND value <> ''"
+_BACKUPS: Final = "backups that were made before hold them: the cluster does not know their folders"
+_IN_LOGS: Final = "the logs of its members hold them until their next checkpoints, when they have grown by 256 MB"
+_IN_FEED: Final = "its change feed holds them until newer changes have taken their place"
+
+
+def forget_tenant(session: Session, asked: statements.ForgetTenant) -> pa.Table:
+    """Delete the rows of a tenant; returns the receipt, with the columns :data:`COLUMNS`.
+
+    Tables are changed one after the other. After an error, those before are without the rows, and the statement may be
+    repeated.
+
+    Raises:
+        Error: A table could not be changed.
+    """
+    ((on_disk,),) = _rows(session, _DATA_DIRECTORY)
+    receipt = []
+    for target in asked.targets:
+        where = f"FROM {quoted(target.table)} WHERE {quoted(target.column)} = ?"
+        rows, partitions, members = _deleted(session, f"DELETE {where}", asked.value)
+        ((left,),) = _rows(session, f"SELECT count(*) {where}", asked.value)
+        held = [_BACKUPS, *([_IN_LOGS] if on_disk else []), *([_IN_FEED] if target.has_feed else [])]
+        receipt.append((target.table, target.column, rows, partitions, members, left, "; ".join(held)))
+    names = [column.name for column in COLUMNS]
+    kinds = [pa.string(), pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.int64(), pa.string()]
+    columns = zip(*receipt, strict=True) if receipt else [[] for _ in names]
+    return pa.table([pa.array(list(values), kind) for values, kind in zip(columns, kinds, strict=True)], names=names)
+
+
+def _deleted(session: Session, sql: str, value: str) -> tuple[int, int, int]:
+    """Execute a DELETE; the rows that are gone, and how many partitions and members that concerned."""
+    prepared, cached = session.prepare(sql, [value])
+    call = StatementCall(session, sql, [value], prepared, cached, time.perf_counter(), time.time())
+    match prepared:
+        case statements.ChangeStatement():
+            changed = run_change(call.of(prepared))
+        case statements.CoordinatedChange():
+            changed = run_coordinated_change(call.of(prepared))
+        case _:
+            raise InternalError(f"{sql} was planned as {type(prepared).__name__}")
+    return changed.rows, changed.stats.partitions_read, changed.stats.members_touched
+
+
+def _rows(session: Session, sql: str, *params: str) -> list[tuple[int, ...]]:
+    prepared, cached = session.prepare(sql, list(params))
+    if not isinstance(prepared, statements.SelectStatement):
+        raise InternalError(f"{sql} was planned as {type(prepared).__name__}")
+    call = StatementCall(session, sql, list(params), prepared, cached, time.perf_counter(), time.time())
+    selected = run_select(call)
+    return [tuple(row.values()) for row in as_table(selected.result, selected.columns).to_pylist()]
