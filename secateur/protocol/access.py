@@ -181,6 +181,10 @@ class AccessRecord(msgspec.Struct, frozen=True):
         folded = name.casefold()
         return next((role for role in self.roles if role.name == folded), None)
 
+    def group(self, name: str) -> ResourceGroup | None:
+        """The resource group of a case-folded name."""
+        return next((group for group in self.groups if group.name == name), None)
+
     def policies_of(self, table_id: int) -> tuple[Policy, ...]:
         """The policies on a table, by its origin."""
         return tuple(policy for policy in self.policies if policy.table_id == table_id)

@@ -110,6 +110,7 @@ class SystemTables:
             "history": self._history_rows,
             "hot_keys": self._hot_keys,
             "tenants": self._tenant_rows,
+            "resource_groups": self._group_rows,
         }
 
     async def answer(self, request: Request[ReadSystemTable]) -> Reply[Acknowledged]:
@@ -399,6 +400,9 @@ class SystemTables:
     async def _hot_keys(self) -> list[Row]:
         names = {table.table_id: table.name for table in self._state.catalog.tables()}
         return list(list_hot_keys(await self._members.ask_all(GetHotKeys()), names))
+
+    async def _group_rows(self) -> list[Row]:
+        return [asdict(group) for group in self._state.access.groups]
 
     async def _tenant_rows(self) -> list[Row]:
         return list(tenant_rows(answer for _, answer in await self._members.ask_all(GetTenantHours())))

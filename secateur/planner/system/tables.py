@@ -147,6 +147,17 @@ _TABLES: Final = (
         sampled=_NUMBER,
     ),
     _table(
+        "resource_groups",
+        {"name": _TEXT},
+        roles=_TEXTS,
+        weight="DOUBLE",
+        max_running=_NUMBER,
+        statement_timeout_ms=_NUMBER,
+        max_memory=_NUMBER,
+        max_rows=_NUMBER,
+        rate="DOUBLE",
+    ),
+    _table(
         "tenants",
         {"tenant": _TEXT, "hour": _MOMENT},
         statements=_NUMBER,

@@ -135,8 +135,11 @@ class OpenResults:
         """
         try:
             rows = await stream.take(grant_bytes)
+            made_bytes = rows.nbytes + stream.held_bytes
+            if made_bytes > self.bytes_max < self.held_bytes_max:
+                raise self._too_much(made_bytes)
             if not stream.is_done:
-                if self.held_bytes + stream.held_bytes > self.held_bytes_max or stream.held_bytes > self.bytes_max:
+                if self.held_bytes + stream.held_bytes > self.held_bytes_max:
                     raise self._too_much(stream.held_bytes)
                 if peer.connection_id not in self._connections:
                     raise ProtocolError("the connection that requested this result is closed")
