@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,12 +10,14 @@ from contextlib import ExitStack
 from typing import Any
 
 import duckdb
+import httpx
 import pytest
 from eventually import eventually
 
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import LimitExceededError, ProgrammingError
+from secateur.server import HttpServer
 
 HEAVY = "SELECT v % 1000 AS g, count(*), sum(v), min(v), max(v) FROM numbers GROUP BY 1 ORDER BY 2, 1 LIMIT 10"
 ENDLESS = "SELECT count(*) FROM numbers a, numbers b, numbers c WHERE a.v + b.v + c.v = 7"
@@ -136,6 +139,23 @@ def test_a_rate_refuses_what_comes_too_soon(owner: secateur.Connection, of: Conn
     assert {(error.retry_safe, error.details["limit"]) for error in errors} == {(True, "rate")}
     assert 5 <= len(errors) <= 25
     assert ledger(owner, "hasty", "refused") == (len(errors),)
+
+
+def test_the_page_and_the_metrics_show_tenants(cluster: Cluster, owner: secateur.Connection, of: Connect) -> None:
+    conn = of("<shown> & told")
+    conn.execute(HEAVY).fetchall()
+    (used_ms,) = ledger(owner, "<shown> & told", "processor_ms")
+    headers = {"Authorization": f"Bearer {cluster.token}"}
+    with HttpServer(cluster.address) as server, httpx.Client(base_url=server.url, headers=headers, timeout=60) as http:
+        page = http.get("/tenants", params={"find": "shown"}).raise_for_status().text
+        assert "&lt;shown&gt; &amp; told" in page
+        found = re.search(
+            r'^secateur_tenant_processor_seconds_total{tenant="<shown> & told"} (.*)$',
+            http.get("/metrics").raise_for_status().text,
+            re.MULTILINE,
+        )
+    assert found is not None
+    assert float(found[1]) == pytest.approx(used_ms / 1000)
 
 
 def test_groups_are_listed_and_named_once(owner: secateur.Connection, of: Connect) -> None:
