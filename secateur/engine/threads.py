@@ -266,6 +266,7 @@ class StatementWork:
             them.
         processor_times: Seconds of processor time, where :data:`~secateur.engine.processor_meter.METER` is on.
         rows_read: Rows that they have read.
+        loop_s: Seconds of the event loop for statements that came together, beside those of the request.
         result_bytes_max: Bytes that its result may hold; None for no bound of its own.
         counted_s: Seconds of processor time that are in the account of its tenant.
         added_late: Called when work is added after the statement was answered, as of a job whose rows come in parts.
@@ -276,6 +277,7 @@ class StatementWork:
         "added_late",
         "counted_s",
         "kernel_times",
+        "loop_s",
         "processor_times",
         "result_bytes_max",
         "rows_read",
@@ -288,6 +290,7 @@ class StatementWork:
         self.result_bytes_max = result_bytes_max
         self.added_late: Callable[[], None] = _nothing
         self.counted_s = 0.0
+        self.loop_s = 0.0
         self._charged_s = 0.0
 
     def uncharged_s(self) -> float:

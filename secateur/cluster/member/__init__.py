@@ -7,6 +7,7 @@ from secateur.exports import exports
 _FILES = {
     "admission.memory_admission": ["MemoryAdmission", "kernel_memory_of", "memory_limit_of"],
     "admission.statement_admission": ["StatementAdmission", "full_member"],
+    "admission.tenant_gate": ["TenantGate"],
     "admission.tenants": ["TenantAccount", "TenantAccounts"],
     "admission.statement_queue": ["StatementQueue", "TenantShare"],
     "changes.change_registry": ["ChangeKey", "ChangeRegistry", "RecordedChange"],

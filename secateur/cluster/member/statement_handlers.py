@@ -19,6 +19,7 @@ from secateur.cluster.member.statements.query_steps import SteppedQueries
 from secateur.cluster.member.statements.snapshots import MemberSnapshots
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.threads import WORK
 from secateur.errors import Error
 from secateur.protocol import query
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkOutChange
@@ -89,7 +90,11 @@ class ManyExecutions:
             return None  # to be said of an execution of its own, which may be repeated
         if answer is not None:
             self._counts.executions += 1
-            self._log.note(plan.plan_id, started_s, time.perf_counter() - begun, answer, tenant=peer.tenant)
+            elapsed_s = time.perf_counter() - begun
+            self._log.note(plan.plan_id, started_s, elapsed_s, answer, tenant=peer.tenant)
+            work = WORK.get()
+            if work is not None:
+                work.loop_s += elapsed_s
         return answer
 
     async def change(self, request: Request[ChangeMany]) -> Reply[ChangedMany]:
@@ -193,7 +198,7 @@ class StatementHandlers:
         if answer.plan_id is not None and answer.said is not None:
             self._log.note(answer.plan_id, time.time() - elapsed_s, elapsed_s, answer.said, None, peer.tenant)
         if account is not None:
-            account.answered(elapsed_s, len(answer.frame), is_listed=answer.said is not None)
+            account.answered(elapsed_s, len(answer.frame), answer.said is not None)
         return answer.frame
 
     def _execute(self, request: Request[query.Execute]) -> Handled:

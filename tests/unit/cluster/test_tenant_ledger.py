@@ -50,8 +50,9 @@ def test_statements_and_counters_stand_in_the_hour_in_which_they_ended() -> None
     ledger = TenantLedger(accounts, clock)
     ran = Executed("local", 1, 8, 3, 5, [[1, 2, 3, 4, 5]])
     ledger.add([entry("a", clock.now_s + 1, said=ran), entry("a", clock.now_s + 2), entry("b", clock.now_s - HOUR)])
-    use = accounts.of(peer(token("a"))).use
-    use.gets, use.kernel_s, use.short_s, use.waited_s, use.rows_read, use.refused = 3, 1.5, 0.5, 0.25, 100, 2
+    account = accounts.of(peer(token("a")))
+    account.gets, account.short_s = 3, 0.5
+    account.use.kernel_s, account.use.waited_s, account.use.rows_read, account.use.refused = 1.5, 0.25, 100, 2
     clock.now_s += HOUR
     ledger.turned()
     ledger.add([entry("a", clock.now_s + 1, said=ChangedRows(7, 1))])

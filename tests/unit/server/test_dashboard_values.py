@@ -167,11 +167,10 @@ def test_hot_keys_of_several_members_are_added_up() -> None:
 
 
 def test_hours_of_a_tenant_are_added_up() -> None:
-    hours = "('a', 1, 10, 5, 1.0), ('b', 2, 1000, 2, 2.0), ('a', 2, 30, 7, 3.0)) t(tenant, hour, processor_ms, rows, p99_ms)"
-    others = ", ".join(
-        f"0 AS {name}"
-        for name in ("waiting_ms", "statements", "failed", "refused", "p50_ms", "rows_read", "bytes_sent")
-    )
+    names = "tenant, hour, processor_ms, rows, p99_ms"
+    hours = f"('a', 1, 10, 5, 1.0), ('b', 2, 1000, 2, 2.0), ('a', 2, 30, 7, 3.0)) t({names})"
+    left = ("waiting_ms", "statements", "failed", "refused", "p50_ms", "rows_read", "bytes_sent")
+    others = ", ".join(f"0 AS {name}" for name in left)
     rows = f"SELECT *, {others} FROM (VALUES {hours}"
     assert answered(TENANTS, "tenants", rows, "tenant|processor_ms|^rows$|p99_ms") == [
         ("b", 1000, 2.0, 2),

@@ -16,6 +16,10 @@ from secateur.wire import PeerInfo
 _UNGROUPED: Final = ResourceGroup("")
 _KEPT_MAX: Final = 10_000
 """Accounts that are kept without a connection."""
+BUSY_S: Final = 0.01
+"""From so many seconds of the event loop in a window on it is asked whether a tenant takes more than its share."""
+_LOOK_S: Final = 0.001
+"""And once more after so many, until the window ends."""
 _MEAN_S: Final = 50e-6
 _NEW_SHARE: Final = 0.02
 
@@ -45,8 +49,11 @@ class TenantUse(msgspec.Struct):
 class TenantAccount:
     """One tenant. Lives on the event loop of a member.
 
+    What each look-up adds to stands in the account itself; the rest in :class:`TenantUse`.
+
     Args:
         name: The tenant.
+        on_busy: Called when it has taken more than :data:`BUSY_S` of the event loop in this window.
         clock: Seconds that only grow.
 
     Attributes:
@@ -54,43 +61,57 @@ class TenantAccount:
         group: Its resource group; one without limits where it is in none.
         roles: The roles of its tokens that have connected.
         connections: Its open connections.
-        use: What it has used since this was asked for last.
-        mean_s: The time that the event loop takes for one of its short statements.
-        window_s: The time that it took for all of them in this window.
+        use: What it has used since :meth:`taken`, beside these.
+        short_s: Seconds for which the event loop worked on its statements since then.
+        bytes_sent: Bytes of answers since then.
+        gets: Reads of rows by their keys since then.
+        mean_s: While it is paced, the time that the event loop takes for one of its short statements.
+        credit_s: While it is paced, the time that it may still use.
         is_paced: Whether its short statements have to keep to its share of the event loop.
+        is_free: Whether its short statements may be answered as if it were the only tenant.
         seen_s: When it last used any.
     """
 
     __slots__ = (
         "_clock",
+        "_look_s",
+        "_on_busy",
         "_tokens",
         "_tokens_s",
+        "_window_s",
+        "bytes_sent",
         "connections",
         "credit_s",
+        "gets",
         "group",
+        "is_free",
         "is_paced",
         "mean_s",
         "name",
-        "on_busy",
         "roles",
         "seen_s",
+        "short_s",
         "use",
-        "window_s",
     )
 
-    def __init__(self, name: str, on_busy: Callable[[TenantAccount], None], clock: Callable[[], float]) -> None:
+    def __init__(self, name: str, on_busy: Callable[[], None], clock: Callable[[], float]) -> None:
         self.name = name
         self.group = _UNGROUPED
         self.roles: set[str] = set()
         self.connections = 0
         self.use = TenantUse()
+        self.short_s = 0.0
+        self.bytes_sent = 0
+        self.gets = 0
         self.mean_s = _MEAN_S
-        self.window_s = 0.0
         self.credit_s = 0.0
         self.is_paced = False
+        self.is_free = True
         self.seen_s = clock()
-        self.on_busy = on_busy
+        self._on_busy = on_busy
         self._clock = clock
+        self._window_s = 0.0  # short_s at the beginning of this window
+        self._look_s = BUSY_S  # short_s from which on there is more to do than to count
         self._tokens = 0.0
         self._tokens_s = clock()
 
@@ -99,29 +120,56 @@ class TenantAccount:
         """Its share of a member."""
         return TenantShare(self.group.weight, self.group.max_running)
 
-    @property
-    def is_free(self) -> bool:
-        """Whether its short statements may be answered as if it were the only tenant."""
-        group = self.group
-        return not (self.is_paced or group.rate is not None or group.max_rows is not None)
-
-    def answered(self, elapsed_s: float, nbytes: int, *, is_listed: bool) -> None:
+    def answered(self, elapsed_s: float, nbytes: int, is_listed: bool) -> None:  # a keyword costs time
         """The event loop has answered a short statement at once."""
-        use = self.use
-        use.short_s += elapsed_s
-        use.bytes_sent += nbytes
+        self.short_s = short_s = self.short_s + elapsed_s
+        self.bytes_sent += nbytes
         if not is_listed:
-            use.gets += 1
-        self.worked(elapsed_s)
+            self.gets += 1
+        if short_s > self._look_s:
+            self._look(elapsed_s, 1)
 
-    def worked(self, elapsed_s: float) -> None:
-        """The event loop has worked for it."""
-        self.window_s += elapsed_s
-        if self.window_s > BUSY_S:
-            self.on_busy(self)
+    def worked(self, elapsed_s: float, statements: int = 1) -> None:
+        """The event loop has worked for some of its statements."""
+        self.short_s += elapsed_s
+        if self.short_s > self._look_s:
+            self._look(elapsed_s, statements)
+
+    def pace(self, *, is_paced: bool) -> None:
+        """Have its short statements keep to its share, or no longer."""
+        self.is_paced = is_paced
+        self.use_group(self.group)
+
+    def use_group(self, group: ResourceGroup) -> None:
+        """Act on its resource group."""
+        if group.rate is not None and group.rate != self.group.rate:
+            self._tokens, self._tokens_s = max(group.rate, 1.0), self._clock()
+        self.group = group
+        self.is_free = not self.is_paced and group.rate is None and group.max_rows is None
+
+    def window_ended(self) -> float:
+        """Begin another window; returns the seconds of the event loop that it has used in the last one."""
+        used_s, self._window_s = self.short_s - self._window_s, self.short_s
+        self._look_s = self.short_s + BUSY_S
+        return used_s
+
+    def taken(self) -> TenantUse:
+        """What it has used since this was asked for last."""
+        use, self.use = self.use, TenantUse()
+        use.short_s, use.bytes_sent, use.gets = self.short_s, self.bytes_sent, self.gets
+        self._window_s -= self.short_s
+        self._look_s -= self.short_s
+        self.short_s, self.bytes_sent, self.gets = 0.0, 0, 0
+        return use
+
+    def _look(self, elapsed_s: float, statements: int) -> None:
         if self.is_paced:
-            self.mean_s += _NEW_SHARE * (elapsed_s - self.mean_s)
+            self.mean_s += _NEW_SHARE * (elapsed_s / statements - self.mean_s)
             self.credit_s -= elapsed_s
+        else:
+            self._look_s = self.short_s + _LOOK_S
+        if self.short_s - self._window_s > BUSY_S:
+            self._on_busy()
 
     def check_rate(self, statements: int = 1) -> None:
         """Take statements out of the token bucket, which holds as many as may come in a second.
@@ -150,29 +198,22 @@ class TenantAccount:
             retry_safe=True,
         )
 
-    def fill(self) -> None:
-        """Begin with a full bucket."""
-        self._tokens, self._tokens_s = max(self.group.rate or 0.0, 1.0), self._clock()
-
-
-BUSY_S: Final = 0.01
-"""From so many seconds of the event loop in a window on it is asked whether a tenant takes more than its share."""
-
 
 class TenantAccounts:
     """The accounts of a member, by tenant. Lives on its event loop.
 
     Args:
-        on_busy: Called when a tenant has taken more than :data:`BUSY_S` of the event loop in this window.
         clock: Seconds that only grow.
+
+    Attributes:
+        on_busy: Called when a tenant has taken more than :data:`BUSY_S` of the event loop in this window.
     """
 
     def __init__(
         self,
-        on_busy: Callable[[TenantAccount], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.on_busy = on_busy
+        self.on_busy: Callable[[], None] = lambda: None
         self._clock = clock
         self._groups: tuple[ResourceGroup, ...] = ()
         self._accounts: dict[str, TenantAccount] = {}
@@ -184,7 +225,7 @@ class TenantAccounts:
         """The account of a client's tenant."""
         account = self._accounts.get(peer.tenant)
         if account is None:
-            account = self._accounts[peer.tenant] = TenantAccount(peer.tenant, self._told_busy, self._clock)
+            account = self._accounts[peer.tenant] = TenantAccount(peer.tenant, lambda: self.on_busy(), self._clock)
             self._learn(account, peer)
         return account
 
@@ -210,11 +251,7 @@ class TenantAccounts:
     def forget_unused(self) -> None:
         """Forget the accounts of tenants that are not connected, if they are too many; what they used was told."""
         if len(self._accounts) > _KEPT_MAX:
-            self._accounts = {
-                name: account
-                for name, account in self._accounts.items()
-                if account.connections or account.use != TenantUse()
-            }
+            self._accounts = {name: account for name, account in self._accounts.items() if account.connections}
 
     def share_of(self, tenant: str) -> TenantShare:
         """The share of a tenant."""
@@ -229,9 +266,6 @@ class TenantAccounts:
         """A statement was refused because too many waited."""
         self.of(peer).use.refused += 1
 
-    def _told_busy(self, account: TenantAccount) -> None:
-        self.on_busy(account)
-
     def _learn(self, account: TenantAccount, peer: PeerInfo) -> None:
         if peer.token is not None:
             account.roles.update(peer.token.roles)
@@ -242,6 +276,4 @@ class TenantAccounts:
         named = (group for group in self._groups if account.roles.intersection(group.roles))
         common = (group for group in self._groups if not group.roles)
         found = next(named, None) or next(common, None) if account.name else None
-        before, account.group = account.group, found or _UNGROUPED
-        if account.group.rate != before.rate:
-            account.fill()
+        account.use_group(found or _UNGROUPED)
