@@ -123,7 +123,7 @@ simulate: $(STAMP) ## a cluster on a virtual clock and network while everything 
 	@$(PY) tests/simulation/run.py --seeds $(SEEDS) --seed $(SEED) --also $(ALSO)
 
 MUTATIONS_ARGS ?=
-mutations: $(STAMP) java ## plant sixty faults, one after the other, and say which test finds each: an hour or two; MUTATIONS_ARGS='--only NAME --whole'
+mutations: $(STAMP) java ## plant faults, one after the other, and say which test finds each: an hour or two; MUTATIONS_ARGS='--only NAME --whole'
 	@$(PY) tests/mutations/run.py $(MUTATIONS_ARGS)
 
 wheel: $(STAMP) ## build the wheel and try it in empty environments, of each Python that is installed

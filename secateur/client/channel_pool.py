@@ -40,15 +40,20 @@ class ChannelPool:
     Args:
         make: Makes a channel; it connects at its first request.
         idle_max: Channels kept for the next request; a burst may make more, and several threads may keep a few more.
+
+    Attributes:
+        idle: The channels that are not lent. :meth:`borrow` and :meth:`give_back` take and add the last one, each in
+            one step; a serving call does so itself.
+        idle_max: As above.
     """
 
     def __init__(self, make: Callable[[], Channel], idle_max: int) -> None:
         self._make = make
-        self._idle_max = idle_max
+        self.idle_max = idle_max
         self._lock = free_in_forks(
             threading.RLock()
         )  # the collector may drop a result inside, which gives its channel back
-        self._idle: list[Channel] = []
+        self.idle: list[Channel] = []
         self._known: WeakSet[Channel] = WeakSet()  # a borrower that is dropped hangs up
         self._is_closed = False
 
@@ -60,7 +65,7 @@ class ChannelPool:
         """
         if not self._is_closed:
             try:
-                return self._idle.pop()  # one step, of which two threads get different channels
+                return self.idle.pop()  # one step, of which two threads get different channels
             except IndexError:
                 pass
         with self._lock:
@@ -72,8 +77,8 @@ class ChannelPool:
 
     def give_back(self, channel: Channel) -> None:
         """End a loan."""
-        if len(self._idle) < self._idle_max and not self._is_closed:
-            self._idle.append(channel)  # into a pool that another thread closes now: that closes the channel as well
+        if len(self.idle) < self.idle_max and not self._is_closed:
+            self.idle.append(channel)  # into a pool that another thread closes now: that closes the channel as well
             return
         channel.close()
 
@@ -85,7 +90,7 @@ class ChannelPool:
         """Hang up everywhere; requests under way end with an InterfaceError."""
         with self._lock:
             self._is_closed = True
-            self._idle.clear()
+            self.idle.clear()
             channels = list(self._known)
         for channel in channels:
             channel.close()

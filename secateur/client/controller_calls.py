@@ -95,6 +95,7 @@ class _RunningStatements:
     Attributes:
         statement_timeout: The time that each statement has, unless its call names another.
         sleep: Waits for so many seconds.
+        running: What ends the statements that are under way. Each change of this set is one step.
     """
 
     def __init__(self, waits: Waits) -> None:
@@ -103,7 +104,7 @@ class _RunningStatements:
         self._waits = waits
         self._lock = free_in_forks(threading.Lock())  # of the whole session; nobody waits for a peer with it
         self._local = waits.local()  # the control of the statement that a caller works on
-        self._statements_running: set[CallControl] = set()
+        self.running: set[CallControl] = set()
         self._results_read: WeakSet[CallControl] = WeakSet()  # of statements whose rows come in parts
 
     @property
@@ -117,6 +118,12 @@ class _RunningStatements:
         if control is not None:
             control.check()
 
+    def timed_control(self, timeout_s: float | None = None) -> CallControl:
+        """What is to end the calls of a statement that begins now, after ``timeout_s`` or the session's time."""
+        if timeout_s is not None:
+            return call_timeout(timeout_s)
+        return self.statement_timeout.control() if self.statement_timeout.milliseconds else CallControl()
+
     def begin_statement(self, timeout_s: float | None = None) -> CallControl:
         """This thread begins a statement, whose calls end with :attr:`statement_timeout`, or with :meth:`interrupt`.
 
@@ -124,19 +131,15 @@ class _RunningStatements:
 
         End it with :meth:`end_statement`.
         """
-        timeout = self.statement_timeout
-        if timeout_s is not None:
-            control = call_timeout(timeout_s)
-        else:
-            control = timeout.control() if timeout.milliseconds else CallControl()
-        self._statements_running.add(control)  # in one step, as all that is done with this set
+        control = self.timed_control(timeout_s)
+        self.running.add(control)
         self._local.control = control
         return control
 
     def end_statement(self, control: CallControl) -> None:
         """This thread has ended its statement; its result, if it comes in parts, may still be read."""
         self._local.control = None
-        self._statements_running.discard(control)
+        self.running.discard(control)
         control.deadline_s = None  # the rest of a result comes as fast as it is read
 
     def work_for(self, control: CallControl | None) -> CallControl | None:
@@ -163,7 +166,7 @@ class _RunningStatements:
     def interrupt(self) -> None:
         """End every statement of this session that is under way or whose result is being read."""
         with self._lock:
-            controls = [*self._statements_running, *self._results_read]
+            controls = [*self.running, *self._results_read]
         for control in controls:
             control.end(JobCancelledError("the statement was cancelled: connection.interrupt() was called"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from secateur import errors
 from secateur.client.channel_pool import ChannelOptions
@@ -29,6 +29,10 @@ class KnownTopology(ControllerCalls):
         controller: A channel to the controller, which is connected.
         options: Options of all channels.
 
+    Attributes:
+        serving_calls: Known statements as functions, by text and classes of parameters
+            (:mod:`~secateur.client.execution.serving_calls`): as long as topology, plans and settings stay the same.
+
     Raises:
         ProtocolError: Something answers that is not the controller of a cluster of ours.
     """
@@ -43,6 +47,7 @@ class KnownTopology(ControllerCalls):
             )
         self._topology = topology
         self._newest_topology = topology.version
+        self.serving_calls: dict[tuple[object, ...], Callable[..., Any]] = {}
         self._owners: tuple[Topology, dict[tuple[str, int], str]] = (topology, {})  # as far as they were asked for
 
     @abstractmethod
@@ -101,6 +106,7 @@ class KnownTopology(ControllerCalls):
                 self._topology = topology.with_known_owners(self._topology)
             # A peer that named a newer version than the controller has was wrong; asking repeatedly would not help.
             self._newest_topology = self._topology.version
+            self.forget_calls()
             return self._topology
 
     def note_topology(self, version: int) -> None:
@@ -108,6 +114,15 @@ class KnownTopology(ControllerCalls):
         if version > self._newest_topology:
             with self._lock:
                 self._newest_topology = max(version, self._newest_topology)
+                self.forget_calls()
+
+    def forget_calls(self) -> None:
+        """Drop all compiled calls, since something has changed on which they rest.
+
+        Who compiles one looks for the dictionary first, then at what the call rests on: what changes meanwhile has
+        replaced the dictionary.
+        """
+        self.serving_calls = {}
 
     def topology_of(self, table: TableDef) -> Topology:
         """The topology, with the owners of all partitions of a table.

@@ -6,7 +6,7 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from secateur.client.channel_pool import ChannelOptions, ChannelPool
 from secateur.client.dbapi.rows import ResultStream
@@ -14,8 +14,9 @@ from secateur.client.known_topology import KnownTopology
 from secateur.errors import Error, MemberLostError, OperationalError, UnreachableError
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.message import Message
+from secateur.protocol.operations import OperationBase
 from secateur.protocol.query import Execute, Executed
-from secateur.wire import SILENCE_S, Answer, Channel, Payload
+from secateur.wire import SILENCE_S, Answer, CallControl, Channel, Payload
 
 R = TypeVar("R")
 
@@ -56,12 +57,33 @@ class MemberCalls(KnownTopology):
         Raises:
             Error: It answers with an error, or cannot be reached.
         """
-        pool = self._member(member_id)
+        pool = self.channels(member_id)
         channel = pool.borrow()
         try:
             return channel.request(message, payload, control=self.control, meanwhile=meanwhile)
-        except (MemberLostError, UnreachableError) as error:
-            _name_member(error, channel, member_id)
+        except Error as error:
+            name_member(error, channel, member_id)
+            raise
+        finally:
+            pool.give_back(channel)
+
+    def exchange(
+        self, member_id: str, pool: ChannelPool, operation: OperationBase, header: bytes, control: CallControl
+    ) -> Answer[Any]:
+        """As :meth:`ask_member`, for a message that is encoded already.
+
+        Args:
+            member_id: The member.
+            pool: Its :meth:`channels`.
+            operation: What is asked.
+            header: The message.
+            control: Can end the call.
+        """
+        channel = pool.borrow()
+        try:
+            return channel.exchange(operation, header, control=control)
+        except Error as error:
+            name_member(error, channel, member_id)
             raise
         finally:
             pool.give_back(channel)
@@ -129,23 +151,31 @@ class MemberCalls(KnownTopology):
         Raises:
             Error: It answers with an error, or cannot be reached.
         """
-        pool = self._member(member_id)
+        pool = self.channels(member_id)
         channel = pool.borrow()
         try:
             answer = channel.request(message, control=self.control)
         except BaseException as error:
-            if isinstance(error, (MemberLostError, UnreachableError)):
-                _name_member(error, channel, member_id)
+            name_member(error, channel, member_id)
             pool.give_back(channel)
             raise
         if answer.message.has_more:
-            control = self.control
-            if control is not None:
-                with self._lock:
-                    self._results_read.add(control)
-            return answer, ResultStream(pool, channel, control)
+            return answer, self.rest_of_rows(pool, channel, self.control)
         pool.give_back(channel)
         return answer, None
+
+    def rest_of_rows(self, pool: ChannelPool, channel: Channel, control: CallControl | None) -> ResultStream:
+        """The further parts of an answer, which :meth:`interrupt` ends as well.
+
+        Args:
+            pool: Where the channel came from.
+            channel: Over which the first part came.
+            control: What ends the statement.
+        """
+        if control is not None:
+            with self._lock:
+                self._results_read.add(control)
+        return ResultStream(pool, channel, control)
 
     def ask_member_on_own_channel(self, member_id: str, message: Message[R], payload: Payload = b"") -> Answer[R]:
         """Like :meth:`ask_member`, over a separate connection without a time-out, for requests that may take long.
@@ -163,7 +193,7 @@ class MemberCalls(KnownTopology):
     def _ask_members(self, message: Message[R]) -> Iterator[R]:
         """Ask one member after the other, leaving out those that cannot be reached or do not know."""
         for member in self._topology.members:
-            pool = self._member(member.id)
+            pool = self.channels(member.id)
             channel = pool.borrow()
             try:
                 answer = channel.request(message, timeout_s=_OWNERS_WAIT_S, control=self.control)
@@ -198,7 +228,8 @@ class MemberCalls(KnownTopology):
         for channel in channels:
             channel.close()
 
-    def _member(self, member_id: str) -> ChannelPool:
+    def channels(self, member_id: str) -> ChannelPool:
+        """The channels to a member; they stay the same as long as the session."""
         topology = self._topology
         known_in, pools = self._places
         if known_in is not topology:
@@ -223,24 +254,27 @@ class MemberCalls(KnownTopology):
             token=options.token,
             timeout_s=options.timeout_s,
             silence_s=self._silence_s,
-            is_awaited=lambda: self._has_member_at(host, port),
+            is_awaited=lambda control: self._has_member_at(host, port, control),
             session=self._id,
             tls=options.tls,
             waits=options.waits,
         )
 
-    def _has_member_at(self, host: str, port: int) -> bool:
-        """Ask whether a member that is silent is still in the cluster."""
+    def _has_member_at(self, host: str, port: int, control: CallControl | None) -> bool:
+        """Ask whether a member that is silent is still in the cluster, for a request that ``control`` may end."""
+        before = self.work_for(control)
         try:
             topology = self.refresh_topology()
         except Error:
             return True
+        finally:
+            self.work_for(before)
         return any((member.host, member.port) == (host, port) for member in topology.members)
 
 
-def _name_member(error: Error, channel: Channel, member_id: str) -> None:
-    """Note which member did not answer, if a member was asked: another process may soon have its address."""
-    if error.details.get("address") == channel.address:
+def name_member(error: BaseException, channel: Channel, member_id: str) -> None:
+    """Note which member did not answer, if that is the error: another process may soon have its address."""
+    if isinstance(error, (MemberLostError, UnreachableError)) and error.details.get("address") == channel.address:
         error.details.setdefault("member", member_id)
 
 

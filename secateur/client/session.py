@@ -277,11 +277,13 @@ class Session(_KnownTables):
                     self._catalog_version = said.catalog_version
                     self.statements.clear()
                     self.standings.clear()
+                    self.forget_calls()
                     self.forget_tables()
         if said.pruning is not None and said.pruning is not self.cluster_pruning:
             with self._lock:
                 self.cluster_pruning = said.pruning
                 self.pruning = said.pruning if self._own_pruning is None else self._own_pruning
+                self.forget_calls()
         self.note_statistics(said.statistics_version)
         self.note_topology(said.topology_version)
 
@@ -292,6 +294,7 @@ class Session(_KnownTables):
                 if version > self._statistics_version:
                     self._statistics_version = version
                     self.statements.keep(lambda kept: not is_estimated(kept))
+                    self.forget_calls()
 
     def prepare(self, sql: str, params: list[Any] | dict[str, Any]) -> tuple[Prepared, bool]:
         """The plan of a statement, and whether it was known already.
@@ -341,6 +344,8 @@ class Session(_KnownTables):
         kept = cacheable(prepared)
         # A plan of the catalog or statistics before must not be kept once another thread has heard of newer ones.
         with self._lock:
+            if self.statements.get(key, params) is not None:
+                self.forget_calls()  # one of them may be of the plan before
             if (
                 kept is not None
                 and catalog_version(kept) >= self._catalog_version
@@ -360,12 +365,14 @@ class Session(_KnownTables):
         with self._lock:
             self._own_pruning = value
             self.pruning = self.cluster_pruning if value is None else value
+            self.forget_calls()
 
     def set_plan_option(self, name: str, value: str) -> None:
         """Change a setting that plans depend on; an empty value is the default."""
         with self._lock:
             options = {**dict(self._plan_options), name: value}
             self._plan_options = tuple((key, text) for key, text in sorted(options.items()) if text)
+            self.forget_calls()
 
     def _prepare(self, asked: Prepare, *, waits: bool) -> tuple[Prepared, int]:
         """Have a statement prepared; returns it and the version of the statistics with which it was planned.

@@ -246,7 +246,7 @@ def _create_view(unread: _Unread) -> Statement:
     query = BoundSelect(
         unread.sql,
         written.query,
-        unread.parameters,
+        replace(unread.parameters, claims=()),  # they are those of whoever reads the view
         (),
         written.finder(catalog.relation),
         catalog.version,

@@ -390,15 +390,15 @@ class Rights:
         Raises:
             AuthenticationError: One of them was not granted.
         """
-        if self.tables is None and not self.guards:
+        if self.tables is None:
+            told = _TELLING.intersection(tables) if self.guards else ()
+            if told:
+                raise PolicyError(
+                    f"{', '.join(sorted(told))} tells of statements and values of others: under row policies it is for"
+                    " roles to which it was granted"
+                )
             return
-        read = frozenset(tables)
-        if self.guards and not read.isdisjoint(_TELLING):
-            raise PolicyError(
-                f"{', '.join(sorted(read & _TELLING))} tells of statements and values of others, and is not for a"
-                " principal under row policies"
-            )
-        missing = frozenset[str]() if self.tables is None else read - self.tables[Privilege.SELECT]
+        missing = frozenset(tables) - self.tables[Privilege.SELECT]
         if missing:
             raise self._refusal([TableGrant(table, Privilege.SELECT) for table in missing])
 

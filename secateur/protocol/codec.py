@@ -54,6 +54,8 @@ _NATIVE: Final = (
 """The types that msgspec encodes exactly as the packer of values does, or for which it asks a hook."""
 _UNPACKABLE: Final = (inspect.DataclassType, inspect.CustomType, inspect.SetType, inspect.FrozenSetType)
 """The types that the packer of values does not know; it knows structs and their fields."""
+DECODE_ERRORS: Final = (*UNPACK_ERRORS, LookupError, msgspec.MsgspecError)
+"""What msgspec raises for bytes that are no value of a type."""
 _encoder: Final = msgspec.msgpack.Encoder(enc_hook=to_plain)
 _sorting_encoder: Final = msgspec.msgpack.Encoder(enc_hook=to_plain, order="deterministic")
 
@@ -67,22 +69,26 @@ class Codec(Generic[T]):
         decode: The value of bytes; fields that are not known here are skipped. Raises ProtocolError when they are no
             such value, naming the field, and LimitExceededError when they would become too many objects
             (:func:`~secateur.protocol.values.check_size`).
+        decode_small: As ``decode``, for at most :data:`~secateur.protocol.values.UNCOUNTED_BYTES_MAX` bytes: without
+            a call of Python. It may raise :data:`DECODE_ERRORS` instead.
     """
 
     encode: Callable[[T], bytes]
     decode: Callable[[bytes | memoryview], T]
+    decode_small: Callable[[bytes | memoryview], T]
 
     def __init__(self, kind: Any) -> None:
         self._kind = kind
         self.encode = self._encode_first
-        self.decode = self._decode_first
+        self.decode = self.decode_small = self._decode_first
 
     def _encode_first(self, value: T) -> bytes:
         self.encode = _writer_of(self._kind)
         return self.encode(value)
 
     def _decode_first(self, data: bytes | memoryview) -> T:
-        self.decode = _reader_of(self._kind)
+        self.decode_small = msgpack_decoder(self._kind, ext_hook=from_ext, dec_hook=from_plain).decode
+        self.decode = _reader_of(self._kind, self.decode_small)
         return self.decode(data)
 
 
@@ -107,10 +113,10 @@ def _codec_of(kind: Any) -> Codec[Any]:
     return codec
 
 
-def _reader_of(kind: Any) -> Callable[[bytes | memoryview], Any]:
-    name, decode_one = _name(kind), msgpack_decoder(kind, ext_hook=from_ext, dec_hook=from_plain).decode
+def _reader_of(kind: Any, decode_one: Callable[[bytes | memoryview], T]) -> Callable[[bytes | memoryview], T]:
+    name = _name(kind)
 
-    def read(data: bytes | memoryview) -> Any:
+    def read(data: bytes | memoryview) -> T:
         if len(data) > UNCOUNTED_BYTES_MAX:
             check_size(data)
         try:
@@ -119,7 +125,7 @@ def _reader_of(kind: Any) -> Callable[[bytes | memoryview], Any]:
             raise ProtocolError(
                 f"{name} cannot be read: {error}: both ends have to run one version of secateur"
             ) from error
-        except (*UNPACK_ERRORS, LookupError, msgspec.MsgspecError) as error:
+        except DECODE_ERRORS as error:
             raise ProtocolError(
                 f"{len(data)} bytes that should be {name} are not: {type(error).__name__}: {error}"
             ) from error

@@ -18,7 +18,7 @@ _PLANS_PER_TEXT_MAX: Final = 32
 """Most texts need one or two; decimals have hundreds of types, and the plans for them may not take all places."""
 
 _Params: TypeAlias = Sequence[Any] | dict[str, Any]
-_NESTED: Final = frozenset({list, dict})
+NESTED: Final = frozenset({list, dict})
 _VARIED: Final = frozenset({int, Decimal, datetime})
 """Classes that are not nested, and whose values have several types."""
 _DECIMAL: Final = "DECIMAL"
@@ -75,7 +75,7 @@ class KeptPlans(Generic[K, P]):
             self._texts.move_to_end(key)
             if not kept.places:  # nearly always
                 return kept.plans[()]
-        types = _types_at(kept.places, params)
+        types = types_at(kept.places, params)
         with self._lock:
             found = kept.plans.get(types)
             if found is not None:
@@ -96,7 +96,7 @@ class KeptPlans(Generic[K, P]):
         if isinstance(params, dict):
             spelled = {name.casefold(): name for name in params}
             places = tuple(spelled[names[index].casefold()] for index in places)
-        key, types = (text, classes_of(params)), _types_at(places, params)
+        key, types = (text, classes_of(params)), types_at(places, params)
         with self._lock:
             kept = self._texts.get(key)
             if kept is None or kept.places != places:
@@ -134,7 +134,8 @@ class KeptPlans(Generic[K, P]):
         self._count -= 0 if kept is None else len(kept.plans)
 
 
-def _types_at(places: tuple[Any, ...], params: Any) -> tuple[object, ...]:
+def types_at(places: tuple[Any, ...], params: Any) -> tuple[object, ...]:
+    """The types of the parameters at some places."""
     return tuple([type_of(params[place]) for place in places])
 
 
@@ -151,7 +152,7 @@ def classes_of(params: Sequence[Any] | dict[str, Any]) -> tuple[object, ...]:
     if isinstance(params, dict):
         return tuple(sorted((name, _class_of(value)) for name, value in params.items()))
     classes = tuple(map(type, params))
-    return classes if _NESTED.isdisjoint(classes) else tuple(map(_class_of, params))
+    return classes if NESTED.isdisjoint(classes) else tuple(map(_class_of, params))
 
 
 def type_of(value: Any) -> object:
@@ -166,12 +167,12 @@ def type_of(value: Any) -> object:
         return _decimal(value)
     if kind is datetime:
         return kind if value.tzinfo is None else "TIMESTAMPTZ"
-    return _inside(value, type_of) if kind in _NESTED else kind
+    return _inside(value, type_of) if kind in NESTED else kind
 
 
 def _class_of(value: Any) -> object:
     kind = type(value)
-    return _inside(value, _class_of) if kind in _NESTED else kind
+    return _inside(value, _class_of) if kind in NESTED else kind
 
 
 def _inside(value: list[Any] | dict[str, Any], of: Callable[[Any], object]) -> object:
@@ -181,7 +182,7 @@ def _inside(value: list[Any] | dict[str, Any], of: Callable[[Any], object]) -> o
         is_map = value.keys() == _MAP and len({len(item) for item in value.values() if type(item) is list}) == 1
         return dict, is_map, *((name, of(item)) for name, item in value.items())
     kinds = frozenset(map(type, value))
-    if not _NESTED.isdisjoint(kinds):
+    if not NESTED.isdisjoint(kinds):
         return list, *dict.fromkeys(map(of, value))  # in order, since a STRUCT of several has its names in theirs
     return list, kinds if of is _class_of or _VARIED.isdisjoint(kinds) else frozenset(_joined(set(map(of, value))))
 

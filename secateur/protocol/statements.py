@@ -246,8 +246,6 @@ class SelectStatement(_Prepared, frozen=True, dict=True):
     merge: RowMerge | None = None
     typed: tuple[int, ...] = ()
     textual: TextualParameters = ()
-    serving: ClassVar[Any] = None
-    """The form to which a client has compiled it, with the topology for which it has done so."""
 
     @property
     def queries(self) -> tuple[SelectStatement, ...]:

@@ -77,16 +77,23 @@ def pack(value: Any) -> bytes:
         SerializationError: A value inside it is of a type that does not travel; the message names the type.
     """
     try:
-        packed: bytes = _packers.packer.pack(value)
+        packed: bytes = packers.packer.pack(value)
     except PACK_ERRORS as error:
         raise _unsendable(error) from error
     return packed
 
 
+def pack_around(message: msgspec.Struct, name: str) -> tuple[bytes, bytes]:
+    """The bytes of a message before and behind those of one field, as :func:`pack_flat` writes it."""
+    values, at = astuple(message), message.__struct_fields__.index(name)
+    before = msgpack.Packer().pack_array_header(len(values)) + b"".join(map(pack, values[:at]))
+    return before, b"".join(map(pack, values[at + 1 :]))
+
+
 def pack_flat(message: Any) -> bytes:
     """Encode a :class:`msgspec.Struct` as a list of its fields, like :func:`pack` but in one call."""
     try:
-        packed: bytes = _packers.packer.pack(astuple(message))
+        packed: bytes = packers.packer.pack(astuple(message))
     except PACK_ERRORS as error:
         raise _unsendable(error) from error
     return packed
@@ -308,4 +315,4 @@ class _Packers(threading.local):
         self.packer = msgpack.Packer(default=_to_ext)
 
 
-_packers: Final = _Packers()
+packers: Final = _Packers()

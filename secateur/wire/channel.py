@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import socket
 import ssl
@@ -13,12 +14,23 @@ from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
 from secateur import errors
-from secateur.protocol.codec import Codec
+from secateur.protocol.codec import DECODE_ERRORS, Codec
 from secateur.protocol.hello import Greeting
 from secateur.protocol.message import Failure, Message
 from secateur.protocol.operations import OperationBase, operation_of
 from secateur.tracing import is_configured, is_traced
-from secateur.wire.frames import REQUEST_ID_MAX, Frame, FrameDecoder, FrameKind, Payload, encode_frame
+from secateur.wire.frames import (
+    HEAD_BYTES,
+    REQUEST_ID_MAX,
+    REQUEST_START,
+    RESPONSE_START,
+    SHORT_HEAD,
+    Frame,
+    FrameDecoder,
+    FrameKind,
+    Payload,
+    encode_frame,
+)
 from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
 from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer, trace_frame
@@ -26,10 +38,13 @@ from secateur.wire.tls import Tls, client_context, handshake_error
 from secateur.wire.waits import BLOCKING, TIMEOUTS, CallControl, Stream, Waits, wait_at_most
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 _failures: Final[Codec[Failure]] = Codec(Failure)
 
 _READ_BYTES: Final = 64 << 10
+_SHORT_BYTES_MAX: Final = 32 << 10
+"""Headers up to this size are sent without a look at the limits of the peer."""
 _SEND_BYTES: Final = 1 << 20
 """A piece of a large payload: the silence of a peer that does not read is measured for each."""
 _CONNECT_S_MIN: Final = 0.001
@@ -58,7 +73,7 @@ class Channel:
             peer shows signs of life.
         silence_s: Seconds after which a silent peer counts as lost, also while the connection is made.
         is_awaited: Asked when the peer has been silent for ``silence_s`` while it owes an answer: whether it can still
-            come, for at most ``SILENCE_S``. None: it cannot.
+            come, for at most ``SILENCE_S``; told what may end the request. None: it cannot.
         limits: Bounds on frames, both ways; the server's bounds also apply if they are tighter.
         identity: The identity to prove; None for a client.
         session: What the connections of one client session have in common.
@@ -77,7 +92,7 @@ class Channel:
         client: str | None = None,
         timeout_s: float | None = None,
         silence_s: float = SILENCE_S,
-        is_awaited: Callable[[], bool] | None = None,
+        is_awaited: Callable[[CallControl | None], bool] | None = None,
         limits: Limits | None = None,
         identity: ClusterIdentity | None = None,
         session: str = "",
@@ -106,6 +121,8 @@ class Channel:
         self._end_s: float | None = None
         # An answer that was not read to its end would be mistaken for the next one: its connection ends.
         self._is_owed = False
+        # The connection while nothing is left to be read, and neither a time-out to be set nor a trace to be sent.
+        self._at_rest: Stream | None = None
         self._decoder = FrameDecoder(self._limits)
         self._frames: Iterator[Frame] = iter(())
         self._last_id = 0
@@ -159,23 +176,76 @@ class Channel:
         """
         operation = operation_of(message)
         header = operation.requests.encode(message)
+        return self.exchange(operation, header, payload, timeout_s=timeout_s, control=control, meanwhile=meanwhile)
+
+    def exchange(
+        self,
+        operation: OperationBase,
+        header: bytes,
+        payload: Payload = b"",
+        *,
+        timeout_s: float | None = None,
+        control: CallControl | None = None,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> Answer[Any]:
+        """As :meth:`request`, for a message that is encoded already."""
         with self._lock:
             if control is not None:
-                control.begin(self)
+                control.calls.append(self)
             self._control = control
             try:
-                if self._socket is None or self._closed:
-                    self._ready_under(control, timeout_s)
-                self._write(operation, header, payload, timeout_s)
-                if meanwhile is not None:
-                    meanwhile()
+                if control is not None and (control.ended is not None or control.deadline_s is not None):
+                    control.check()
+                connected = self._at_rest
+                if (
+                    connected is None
+                    or payload
+                    or timeout_s is not None
+                    or (control is not None and control.deadline_s is not None)
+                    or len(header) > _SHORT_BYTES_MAX
+                ):
+                    self._at_rest = None
+                    if self._socket is None or self._closed:
+                        self._ready_under(control, timeout_s)
+                    self._write(operation, header, payload, timeout_s)
+                    if meanwhile is not None:
+                        meanwhile()
+                    return self._read()
+                # Nearly always: what _write and _read do stands here for a short request and a short answer, since each
+                # function that is called costs as much as what it does. Any other answer is left to _read.
+                self._operation, self._wanted_s, self._end_s, self._is_owed = operation, None, None, True
+                self._last_id = request_id = self._last_id % REQUEST_ID_MAX + 1
+                try:
+                    connected.sendall(
+                        SHORT_HEAD.pack(REQUEST_START, operation.code, request_id, len(header), 0) + header
+                    )
+                    if meanwhile is not None:
+                        meanwhile()
+                    try:
+                        data = connected.recv(_READ_BYTES)
+                    except TIMEOUTS:
+                        data = self._received_late(connected.recv, _READ_BYTES)
+                except OSError as error:
+                    raise self._broken(error) from error
+                try:
+                    start, _, answered, header_bytes, payload_bytes = SHORT_HEAD.unpack_from(data)
+                    is_whole = HEAD_BYTES + header_bytes == len(data) and not payload_bytes
+                    if is_whole and start == RESPONSE_START and answered == request_id:
+                        message = operation.replies.decode_small(data[HEAD_BYTES:])
+                        self._is_owed = False
+                        return Answer(message)
+                except DECODE_ERRORS:
+                    pass  # it is read again, and then said
+                self._at_rest, self._frames = None, self._decoder.feed(data)
                 return self._read()
             finally:
                 if self._is_owed:
                     self._disconnect()
                 self._control = None
                 if control is not None:
-                    control.done(self)
+                    control.calls.remove(self)
+                    if control.ended is not None:
+                        control.settle()
 
     def abort(self) -> None:
         """Close the connection from another thread than the one whose request waits.
@@ -260,21 +330,11 @@ class Channel:
         """Read the answer to the request that was sent last."""
         request_id, decode = self._last_id, self._operation.replies.decode
         parts: list[Frame] = []
-        silent_s = 0.0
         try:
             if self._end_s is not None:
                 self._wait()
             while True:
-                try:
-                    frame = self._next_frame()
-                except TIMEOUTS:
-                    self._wait()
-                    silent_s += self._silence_s
-                    if self._is_awaited is None or silent_s >= SILENCE_S or not self._is_awaited():
-                        raise
-                    self._wait()  # to ask has taken its time
-                    continue
-                silent_s = 0.0
+                frame = self._next_frame()
                 answered = frame.request_id
                 if frame.kind is FrameKind.ERROR:
                     self._is_owed = answered != request_id
@@ -288,6 +348,7 @@ class Channel:
                     )
                 if frame.kind is FrameKind.RESPONSE:
                     self._is_owed = False
+                    self._note_rest()
                     if not parts:
                         return Answer(decode(frame.header), (frame.payload,) if frame.payload else ())
                     parts.append(frame)
@@ -371,6 +432,7 @@ class Channel:
                 address=self.address,
                 silent=isinstance(error.__cause__, TIMEOUTS),
             ) from error
+        self._at_rest = None  # before what follows was known
         self._send_limits = peer_limits(self.hello, self._limits)
         self._takes_traces = self.hello.takes_traces and is_configured()
 
@@ -393,21 +455,57 @@ class Channel:
             for frame in self._frames:
                 return frame
             if decoder.collecting is None:
-                data = connected.recv(_READ_BYTES)
-                only = decoder.only(data)
-                if only is not None:
-                    return only
+                data = self._received(connected.recv, _READ_BYTES)
                 self._frames = decoder.feed(data)
                 count = len(data)
             else:
-                count = connected.recv_into(decoder.target())
+                count = self._received(connected.recv_into, decoder.target())
                 whole = decoder.filled(count)
                 self._frames = iter(() if whole is None else (whole,))
             if not count:
                 raise ConnectionError("the peer closed it")
 
+    def _received(self, receive: Callable[[Any], T], wanted: Any) -> T:
+        """What comes next; a peer that is silent may take longer while it is awaited.
+
+        Raises:
+            OSError: The connection broke, or nothing comes.
+        """
+        try:
+            return receive(wanted)
+        except TIMEOUTS:
+            return self._received_late(receive, wanted)
+
+    def _received_late(self, receive: Callable[[Any], T], wanted: Any) -> T:
+        """As :meth:`_received`, behind the first silence."""
+        silent_s = self._silence_s
+        while True:
+            self._wait()
+            if self._is_awaited is None or silent_s >= SILENCE_S or not self._is_awaited(self._control):
+                raise TimeoutError
+            self._wait()  # to ask has taken its time
+            try:
+                return receive(wanted)
+            except TIMEOUTS:
+                silent_s += self._silence_s
+
+    def _note_rest(self) -> None:
+        """Note, behind an answer, whether the connection is as nearly every request is to find it."""
+        if (
+            self._timeout_s is not None
+            or self._wait_s != self._silence_s
+            or self._takes_traces
+            or self._send_limits.header_bytes_max < _READ_BYTES  # which is at most that of this side
+        ):
+            return
+        for frame in self._frames:  # a sign of life: the next request reads it
+            self._frames = itertools.chain((frame,), self._frames)
+            return
+        if not self._decoder.partial and self._decoder.collecting is None:
+            self._at_rest = self._socket
+
     def _disconnect(self) -> None:
-        connected, self._socket, self._is_owed = self._socket, None, False
+        connected, self._socket, self._at_rest, self._is_owed = self._socket, None, None, False
         if connected is not None:
             connected.close()
 

@@ -169,10 +169,11 @@ class ServerConnection(FrameReceiver):
         """Work out anew what the peer may do; hang up, with a word, if its token is not valid any more."""
         if self._peer is None or self._peer.token is None:
             return
-        if not tokens.has(self._peer.token):
+        token = tokens.current(self._peer.token)
+        if token is None:
             self._refuse(AuthenticationError(f"the token {self._peer.token_id!r} was revoked: use another one"))
         else:
-            self._act_as(replace(self._peer, rights=tokens.rights(self._peer.token)))
+            self._act_as(replace(self._peer, token=token, rights=tokens.rights(token)))
 
     def _act_as(self, peer: PeerInfo) -> None:
         self._peer = peer

@@ -56,6 +56,11 @@ class FrameKind(IntEnum):
     """The span in which the next request of this connection is made; only to servers that take it."""
 
 
+HEAD_BYTES: Final = _HEAD.size
+SHORT_HEAD: Final = struct.Struct("<4sIIIQ")
+"""The head of a frame for who writes or reads frames of one kind only: begin, operation, id, lengths."""
+REQUEST_START: Final = FRAME_PREFIX + bytes([FrameKind.REQUEST])
+RESPONSE_START: Final = FRAME_PREFIX + bytes([FrameKind.RESPONSE])
 _KINDS: Final = {int(kind): kind for kind in FrameKind}
 
 

@@ -44,14 +44,12 @@ class TokenBook:
         self.access = AccessRecord()
         self._verifier = verifier
         self._tokens: dict[bytes, GrantedToken] = {}
-        self._ids: frozenset[str] = frozenset()
 
     def take(self, access: AccessRecord) -> None:
         """Accept the tokens of a record and no others, with the roles and policies in it."""
         self.is_complete = True
         self.access = access
         self._tokens = {token.digest: token for token in access.tokens}
-        self._ids = frozenset(token.id for token in access.tokens)
 
     def find(self, token: str) -> GrantedToken | None:
         """The record of a token; None if there is no such token.
@@ -71,9 +69,9 @@ class TokenBook:
             raise AuthenticationError(f"the token {found.id!r} has expired: ask for another one")
         return found
 
-    def has(self, token: GrantedToken) -> bool:
-        """Whether a token is valid still; a signed one is until it expires."""
-        return token.is_signed or token.id in self._ids
+    def current(self, token: GrantedToken) -> GrantedToken | None:
+        """A token as it is now; None if it was revoked. A signed one stays as it is until it expires."""
+        return token if token.is_signed else self._tokens.get(token.digest)
 
     def rights(self, token: GrantedToken | None) -> Rights | None:
         """What the bearer of a token may do; None for one that may do everything that its role allows."""

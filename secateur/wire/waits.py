@@ -17,6 +17,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, TypeVar
 
+import msgspec
+
 from secateur.errors import Error
 from secateur.forks import free_in_forks
 
@@ -129,30 +131,31 @@ class _Abortable(Protocol):
     def abort(self) -> None: ...
 
 
-class CallControl:
+class CallControl(msgspec.Struct, eq=False, weakref=True):
     """The calls of one statement, one after the other or several at once, which are ended together.
 
     Ending a call closes its channel, so the server stops working on it.
 
-    Args:
+    Attributes:
         deadline_s: On the clock of :func:`time.monotonic`; None for none.
         late: The error of calls that are ended at the deadline; needed where there is one.
+        ended: Why calls are ended, unless only the deadline has passed; None while they are not.
+        calls: The calls under way. Each adds itself before it looks whether it may begin, removes itself when it has
+            ended, and then waits for :meth:`end` if that has been called: whoever ends calls has said so before it
+            looks for them.
     """
 
-    __slots__ = ("__weakref__", "_calls", "_ended", "_late", "deadline_s")
-
-    def __init__(self, deadline_s: float | None = None, late: Error | None = None) -> None:
-        self.deadline_s = deadline_s
-        self._late = late
-        self._ended: Error | None = None
-        self._calls: list[_Abortable] = []
+    deadline_s: float | None = None
+    late: Error | None = None
+    ended: Error | None = None
+    calls: list[_Abortable] = []
 
     @property
     def error(self) -> Error | None:
         """Why calls are ended; None while they are not."""
-        if self._ended is None and self.deadline_s is not None and time.monotonic() >= self.deadline_s:
-            self._ended = self._late
-        return self._ended
+        if self.ended is None and self.deadline_s is not None and time.monotonic() >= self.deadline_s:
+            self.ended = self.late
+        return self.ended
 
     def check(self) -> None:
         """Raise if calls are to be ended.
@@ -167,28 +170,11 @@ class CallControl:
     def end(self, error: Error) -> None:
         """End the calls under way and those to come, with an error; from any thread."""
         with _lock:
-            self._ended = self._ended or error
-            for call in tuple(self._calls):
+            self.ended = self.ended or error
+            for call in tuple(self.calls):
                 call.abort()
 
-    def begin(self, call: _Abortable) -> None:
-        """A call begins.
-
-        Raises:
-            Error: Calls are to be ended.
-        """
-        self._calls.append(call)
-        # Whoever ends calls has said so before it looks for them: it finds this one, or this finds that out.
-        if self._ended is not None or self.deadline_s is not None:
-            try:
-                self.check()
-            except Error:
-                self.done(call)
-                raise
-
-    def done(self, call: _Abortable) -> None:
-        """A call has ended; its channel is not aborted after this."""
-        self._calls.remove(call)
-        if self._ended is not None:  # another thread may be about to abort the channel, which others are to use
-            with _lock:
-                pass
+    def settle(self) -> None:
+        """Wait for who ends calls, and may be about to abort a channel that others are to use."""
+        with _lock:
+            pass

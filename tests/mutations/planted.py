@@ -1,4 +1,4 @@
-"""Sixty faults that a change of the product could bring, each of which some test has to find.
+"""Sixty-five faults that a change of the product could bring, each of which some test has to find.
 
 They measure what the tests are worth: ``make mutations`` plants one after the other and says which test notices. Each
 is a line or two that a hand could have written so, in every room, and each is a fault that a user could meet: wrong
@@ -113,15 +113,15 @@ PLANTED: Final = (
     # -- wire
     Mutation(
         "a call that begins after its statement was cancelled goes on",
-        "wire/waits.py",
-        "if self._ended is not None or self.deadline_s is not None:",
-        "if self.deadline_s is not None:",
+        "wire/channel.py",
+        "if control is not None and (control.ended is not None or control.deadline_s is not None):",
+        "if control is not None and control.deadline_s is not None:",
     ),
     Mutation(
         "a token that was revoked stays valid",
         "wire/handshake.py",
-        "self._tokens = {token.digest: token for token in tokens}",
-        "self._tokens |= {token.digest: token for token in tokens}",
+        "self._tokens = {token.digest: token for token in access.tokens}",
+        "self._tokens |= {token.digest: token for token in access.tokens}",
     ),
     Mutation(
         "connections that were held up are not read from when a request has been processed",
@@ -390,6 +390,36 @@ PLANTED: Final = (
         "cluster/member/table_checks.py",
         "return self._read_plans((asked.plan, *_plans_of(asked.steps)), asked.params, rights)",
         "return self._read_plans((asked.plan,), asked.params, rights)",
+    ),
+    Mutation(
+        "a client says which claims it has",
+        "cluster/member/table_checks.py",
+        "if index >= len(params) or params[index] != rights.claim(claim):",
+        "if index >= len(params):",
+    ),
+    Mutation(
+        "a plan that was made for other row policies is executed",
+        "cluster/member/table_checks.py",
+        'if scan.policy != ("" if guards is None else guards.scans[command].condition.text):',
+        "if guards is not None and not scan.policy:",
+    ),
+    Mutation(
+        "rows are written whatever row policies say of one column",
+        "cluster/member/changes/row_guards.py",
+        "        if not passes and rows.num_rows:",
+        "        if not passes and not rows.num_rows:",
+    ),
+    Mutation(
+        "what may fail in a statement sees rows that a row policy hides",
+        "planner/barriers.py",
+        "if not guarded or _is_leak_proof(bound):",
+        "if not guarded or not isinstance(bound, Unreadable):",
+    ),
+    Mutation(
+        "grants stay with the name of a table whose row policies have ended with it",
+        "cluster/controller/access_commands.py",
+        "return _with_grants(access, table.name, ()) if table.origin in access.secured else access",
+        "return access",
     ),
     Mutation(
         "rows that were written since tables were counted take no memory",

@@ -233,7 +233,7 @@ def test_many_cancelled_statements_leave_nothing(filled: Cluster) -> None:
         for _ in range(20):
             await asyncio.gather(*(cancelled(key) for key in range(50)))
         assert await asyncio.gather(*(value_of(conn, key) for key in range(50))) == [f"v{key}" for key in range(50)]
-        assert not conn._blocking._session._statements_running
+        assert not conn._blocking._session.running
         gc.collect()
         await until(lambda: psutil.Process().num_fds() <= files + 100)
         await until(lambda: executions(filled) == 0)

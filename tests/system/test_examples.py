@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import runpy
+from pathlib import Path
 
 import pytest
+
+from examples.tenants.__main__ import run
 
 WORD_COUNT = """\
 stages: read files -> split -> accumulate -> combine -> top n here -> top n -> collect
@@ -68,3 +71,13 @@ a customer's orders and lines were joined by 1 of 3 members
 def test_an_example_prints_its_result(capsys: pytest.CaptureFixture[str], name: str, printed: str) -> None:
     runpy.run_module(f"examples.{name}", run_name="__main__", alter_sys=True)  # which SQLAlchemy looks at
     assert capsys.readouterr().out == printed
+
+
+@pytest.mark.slow
+def test_tenants_see_their_rows_beside_a_mad_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    play = run(6, "embedded", tmp_path / "tenants.svg")
+    assert play.answers > 20
+    assert not play.errors
+    assert list(play.events.values()) == ["a tenant goes mad", "a member is killed"]
+    assert (tmp_path / "tenants.svg").read_text().count("<polyline") == 2
+    assert "at other members: p99" in capsys.readouterr().out

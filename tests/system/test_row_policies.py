@@ -275,8 +275,12 @@ def test_changes_are_those_of_rows_that_are_seen(
     assert returned == [("C3",)] * count
 
 
-def test_other_doors(admin: secateur.Connection, bearer: Callable[..., secateur.Connection], tmp_path: Path) -> None:
+def test_other_doors(
+    own: Cluster, admin: secateur.Connection, bearer: Callable[..., secateur.Connection], tmp_path: Path
+) -> None:
     before, conn = others(admin), bearer()
+    reader = secateur.connect(own.address, own.tokens.create("read", claims={"tenant": "C2"}).token)
+    assert reader.execute("SELECT DISTINCT tenant FROM orders").fetchall() == [("C2",)]
     orders = conn.table("orders")
     foreign = {"tenant": ["C5"], "id": [70], "amount": [1.0], "note": ["l"]}
     for refused in (
@@ -292,6 +296,8 @@ def test_other_doors(admin: secateur.Connection, bearer: Callable[..., secateur.
         lambda: list(conn.changes("fed", "earliest")),
         lambda: conn.execute("SELECT * FROM secateur.statements").fetchall(),
         lambda: conn.execute("SELECT * FROM secateur.hot_keys").fetchall(),
+        lambda: reader.execute("SELECT * FROM secateur.hot_keys").fetchall(),
+        lambda: reader.execute("SELECT * FROM secateur.tokens").fetchall(),
         lambda: conn.execute(f"BACKUP TO '{tmp_path / 'all'}'"),
         lambda: conn.execute("CREATE POLICY mine ON orders USING (TRUE)"),
         lambda: conn.execute("ALTER TABLE orders DISABLE ROW LEVEL SECURITY"),
@@ -320,6 +326,7 @@ def test_other_doors(admin: secateur.Connection, bearer: Callable[..., secateur.
             restored.execute(f"RESTORE FROM '{tmp_path / 'one'}'")
             assert restored.execute("SELECT DISTINCT tenant FROM orders").fetchall() == [("C2",)]
     assert others(admin) == before
+    reader.close()
 
 
 def prepared(own: Cluster, token: str | None, sql: str, params: list[Any] | None = None) -> Any:
@@ -429,6 +436,32 @@ def test_plans_and_claims_outlive_nothing(
             eventually(lambda: late.execute(sql).fetchall() != [(count,)])
 
 
+def test_grants_go_with_their_table(
+    own: Cluster, admin: secateur.Connection, bearer: Callable[..., secateur.Connection]
+) -> None:
+    admin.execute("CREATE TABLE kept (tenant VARCHAR PRIMARY KEY, v BIGINT)")
+    admin.execute("INSERT INTO kept VALUES ('C2', 2), ('C3', 3)")
+    admin.execute("GRANT SELECT ON kept TO reader")
+    admin.execute("ALTER TABLE kept ENABLE ROW LEVEL SECURITY")
+    admin.execute("CREATE POLICY own ON kept USING (tenant = session('tenant'))")
+    alone = own.tokens.create("read on kept", claims={"tenant": "C2"})
+    readers = [bearer(), secateur.connect(own.address, alone.token)]
+    admin.execute("ALTER TABLE kept RENAME TO moved")
+    admin.execute("CREATE TABLE kept AS SELECT * FROM moved")
+    for conn in readers:
+        assert conn.execute("SELECT v FROM moved").fetchall() == [(2,)]
+        with pytest.raises(AuthenticationError):
+            conn.execute("SELECT v FROM kept").fetchall()
+    admin.execute("DROP TABLE moved")
+    admin.execute("ALTER TABLE kept RENAME TO moved")
+    for conn in readers:
+        with pytest.raises(AuthenticationError):
+            conn.execute("SELECT v FROM moved").fetchall()
+    assert alone.id not in {token.id for token in own.tokens.list()}
+    readers[1].close()
+    admin.execute("DROP TABLE moved")
+
+
 def test_policies_of_commands_and_roles(admin: secateur.Connection, bearer: Callable[..., secateur.Connection]) -> None:
     admin.execute("CREATE TABLE shared (tenant VARCHAR, id BIGINT, v BIGINT, PRIMARY KEY (tenant, id))")
     admin.execute("INSERT INTO shared VALUES ('C2', 1, 1), ('C2', 2, 2), ('C3', 3, 3), ('all', 4, 4)")
@@ -457,7 +490,8 @@ def test_policies_of_commands_and_roles(admin: secateur.Connection, bearer: Call
     admin.execute("DROP TABLE shared")
     admin.execute("CREATE TABLE shared (id BIGINT PRIMARY KEY)")
     admin.execute("INSERT INTO shared VALUES (1)")
-    assert reader.execute("SELECT * FROM shared").fetchall() == [(1,)], "policies end with their table"
+    with pytest.raises(AuthenticationError):  # policies end with their table, and so do grants
+        reader.execute("SELECT * FROM shared").fetchall()
     admin.execute("DROP TABLE shared")
 
 
@@ -484,6 +518,8 @@ def test_policies_of_commands_and_roles(admin: secateur.Connection, bearer: Call
         ("ALTER TABLE loose RENAME COLUMN tenant TO t", ProgrammingError, "policy own reads it"),
         ("FORGET TENANT 'C1' CLAIM 'other'", ProgrammingError, "no row policy compares"),
         ("FORGET TENANT C1", SqlSyntaxError, "as 'text'"),
+        ("CREATE OR REPLACE TABLE orders (id BIGINT PRIMARY KEY)", ProgrammingError, "has row level security"),
+        ("CREATE OR REPLACE TABLE orders AS SELECT 1 AS id", ProgrammingError, "has row level security"),
     ],
 )
 def test_what_cannot_be_is_said(admin: secateur.Connection, sql: str, kind: type[Error], said: str) -> None:

@@ -18,7 +18,7 @@ from secateur.client.controller_calls import StatementTimeout
 from secateur.client.copy.copy import copy_from, copy_to
 from secateur.client.dbapi.frames import pandas_frame, polars_frame, schema_with_categories, with_categories
 from secateur.client.dbapi.html_table import html_table
-from secateur.client.dbapi.parameters import Parameters, plain_values
+from secateur.client.dbapi.parameters import IN_ORDER, Parameters, plain_values
 from secateur.client.dbapi.pep249 import CursorConnection
 from secateur.client.dbapi.rows import Description, ResultStream, Rows, StreamedRows, as_table, describe
 from secateur.client.dbapi.session_statements import (
@@ -29,7 +29,7 @@ from secateur.client.dbapi.session_statements import (
     read_session_statement,
     shown_settings,
 )
-from secateur.client.dbapi.stats import QueryStats
+from secateur.client.dbapi.stats import QueryStats, UnreadStats
 from secateur.client.execution.analyze import analyze
 from secateur.client.execution.change import run_change
 from secateur.client.execution.coordinated_change import run_coordinated_change
@@ -84,17 +84,26 @@ class Cursor:
         stats: The cost of the last SELECT, UPDATE or DELETE; None after anything else.
     """
 
+    # On the class, where they cost nothing: most cursors execute one statement.
+    arraysize = 1
+    _rowcount = -1
+    _stats: QueryStats | UnreadStats | None = None
+    _rows: Rows | StreamedRows | None = None
+    _iteration: Iterator[tuple[Any, ...]] | None = None
+    _closed = False
+    _control: CallControl | None = None
+    _later: deque[SelectResult] | None = None
+
     def __init__(self, connection: CursorConnection, session: Session) -> None:
         self.connection = connection
-        self.arraysize = 1
-        self._rowcount = -1
-        self.stats: QueryStats | None = None
         self._session = session
-        self._rows: Rows | StreamedRows | None = None
-        self._iteration: Iterator[tuple[Any, ...]] | None = None
-        self._closed = False
-        self._control: CallControl | None = None
-        self._later: deque[SelectResult] = deque()
+
+    @property
+    def stats(self) -> QueryStats | None:
+        stats = self._stats
+        if isinstance(stats, UnreadStats):
+            stats = self._stats = stats.read()
+        return stats
 
     @property
     def description(self) -> list[Description] | None:
@@ -130,39 +139,85 @@ class Cursor:
         Raises:
             Error: The statement, its parameters or the data are invalid; the connection and the cursor stay usable.
         """
+        started_s = time.perf_counter()
+        session, control, failed = self._session, None, None
         try:
-            if self._session.is_traced:
+            # What nearly every execution of a text that is known needs stands here and in its serving call: when it
+            # runs, little of it is in the caches of the processor, and each function costs half a microsecond.
+            if self._closed or session.closed or type(operation) is not str:
                 self._check_statement(operation)
+            if self._rows is not None:
+                self._drop_rows()
+            self._rowcount, self._stats, self._later = -1, None, None
+            if timeout is None and not session.statement_timeout.milliseconds:
+                control = self._control = CallControl()
+            else:
+                control = self._control = session.timed_control(timeout)
+            session.running.add(control)
+            call = None
+            if type(parameters) in IN_ORDER and not session.is_traced:
+                call = session.serving_calls.get((operation, *map(type, parameters)))
+            if call is not None:
+                try:
+                    served = call(session, control, parameters, started_s)
+                except Error as error:  # the general way decides whether to try again
+                    failed = error
+                    session.serving_calls.pop((operation, *map(type, parameters)), None)  # its plan may be stale
+                else:
+                    if served is not None:
+                        self._rows, self._stats = served
+                        return self
+            if session.is_traced:
                 with statement_span(operation) as describe:
-                    self._execute(operation, parameters, timeout)
+                    self._execute(operation, parameters, control, started_s, call is not None, failed)
                     describe(_described(self.stats))
             else:
-                self._execute(operation, parameters, timeout)
+                self._execute(operation, parameters, control, started_s, call is not None, failed)
         except Error as error:
             if isinstance(error, OperationalError) and not error.retry_safe:
                 self._note_change()  # nobody knows whether it was made
             forget_frames(error)
             raise
+        finally:
+            if control is not None:
+                session.running.discard(control)
+                control.deadline_s = None  # the rest of a result comes as fast as it is read
         return self
 
-    def _execute(self, operation: str, parameters: Parameters, timeout: float | None) -> None:
-        started_s = time.perf_counter()
-        self._begin(operation)
-        params = plain_values(parameters)
-        control = self._control = self._session.begin_statement(timeout)
+    def _execute(
+        self,
+        operation: str,
+        parameters: Parameters,
+        control: CallControl,
+        started_s: float,
+        is_tried: bool,
+        failed: Error | None,
+    ) -> None:
+        """Execute a statement, whatever it is.
+
+        Args:
+            operation: Its text.
+            parameters: Its parameters.
+            control: Ends its calls.
+            started_s: ``time.perf_counter()`` when the user called.
+            is_tried: Whether its serving call was.
+            failed: The error of that.
+        """
+        session = self._session
+        before = session.work_for(control)
         try:
-            session, failed = self._session, None
+            params = plain_values(parameters)
+            calls = session.serving_calls
             known = session.known(operation, params)
-            if isinstance(known, statements.SelectStatement) and isinstance(params, list):
+            if not is_tried and isinstance(known, statements.SelectStatement) and isinstance(params, list):
                 try:
-                    serving = serving_call(session, known)
-                    selected = None if serving is None else serving(session, params, started_s)
-                except Error as error:  # the general way decides whether to try again
+                    call = serving_call(session, calls, operation, params, known)
+                    served = None if call is None else call(session, control, params, started_s)
+                except Error as error:  # as above
                     failed = error
                 else:
-                    if selected is not None:
-                        self.stats = selected.stats
-                        self._take(selected.result, selected.columns, selected.rest)
+                    if served is not None:
+                        self._rows, self._stats = served
                         return
             if known is None:
                 own = read_session_statement(operation)
@@ -179,7 +234,7 @@ class Cursor:
             called = StatementCall(session, operation, params, prepared, known is not None, started_s, time.time())
             self._carry_out(called, failed)
         finally:
-            self._session.end_statement(control)
+            session.work_for(before)
 
     def _execute_shared(self, operation: str, started_s: float) -> bool:
         """Execute a text by the plan that it shares with texts of other literals; whether it has one."""
@@ -294,7 +349,7 @@ class Cursor:
         if not self._later:
             return None
         selected = self._later.popleft()
-        self.stats = selected.stats
+        self._stats = selected.stats
         self._take(selected.result, selected.columns, selected.rest)
         return True
 
@@ -323,7 +378,10 @@ class Cursor:
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows that are left."""
-        return self._result().take_all()
+        rows = self._rows
+        if rows is None or self._closed or self._session.closed:
+            rows = self._result()  # says what is wrong
+        return rows.take_all()
 
     def fetch_arrow_table(self) -> pa.Table:
         """The rows that are left, as they came: nothing is converted or copied, but ENUM, which is a dictionary."""
@@ -407,7 +465,7 @@ class Cursor:
     def close(self) -> None:
         """Drop the result; the cursor is of no further use."""
         self._closed = True
-        self._later.clear()
+        self._later = None
         self._drop_rows()
 
     def __iter__(self) -> Self:
@@ -474,9 +532,7 @@ class Cursor:
             self._check_statement(operation)
         if self._rows is not None:
             self._drop_rows()
-        self._later.clear()
-        self._rowcount = -1
-        self.stats = None
+        self._rowcount, self._stats, self._later = -1, None, None
 
     def _drop_rows(self) -> None:
         rows, self._rows, self._iteration = self._rows, None, None
@@ -490,7 +546,7 @@ class Cursor:
         match prepared:
             case statements.SelectStatement():
                 selected = run_select(call.of(prepared), RunOptions.ROWS_IN_PARTS, failed)
-                self.stats = selected.stats
+                self._stats = selected.stats
                 self._take(selected.result, selected.columns, selected.rest)
             case statements.InsertRows() | statements.EvaluatedInsert():
                 self._rowcount = insert_values(call.of(prepared)).rows
@@ -498,17 +554,17 @@ class Cursor:
                 self._rowcount = insert_select(call.of(prepared)).rows
             case statements.ChangeStatement():
                 changed = run_change(call.of(prepared))
-                self._rowcount, self.stats = changed.rows, changed.stats
+                self._rowcount, self._stats = changed.rows, changed.stats
             case statements.CoordinatedChange():
                 changed = run_coordinated_change(call.of(prepared))
-                self.stats = changed.stats
+                self._stats = changed.stats
                 if prepared.returning is not None and changed.returned is not None:
                     self._take(changed.returned, prepared.returning.columns)
                 self._rowcount = changed.rows
             case statements.PlanText():
                 lines: Sequence[str] = prepared.lines
                 if prepared.analyzed is not None:
-                    lines, self.stats = analyze(self._session, prepared, prepared.analyzed, call.params)
+                    lines, self._stats = analyze(self._session, prepared, prepared.analyzed, call.params)
                 self._take(
                     pa.table({"plan": pa.array(lines, pa.string())}), [statements.ResultColumn("plan", "VARCHAR")]
                 )

@@ -21,7 +21,7 @@ Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 """Values for ``?`` and ``$1`` in order, or for ``$name`` by name."""
 
 _PLAIN: Final = PLAIN_CLASSES | {type(None)}
-_IN_ORDER: Final = frozenset({list, tuple})
+IN_ORDER: Final = frozenset({list, tuple})
 _WORD_BYTES: Final = 8
 """The bytes of the widest number of numpy that is one of Python."""
 _FINER: Final = "has a fraction of a microsecond: round it, or pass its text and CAST that to TIMESTAMP_NS"
@@ -48,7 +48,7 @@ def plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
         ParameterError: A value of a type that no column has, or that would have to be changed, named by position or
             name; or the parameters are neither a sequence nor a mapping, or are inside of themselves.
     """
-    if type(params) in _IN_ORDER and _PLAIN.issuperset(map(type, params)):  # nearly always
+    if type(params) in IN_ORDER and _PLAIN.issuperset(map(type, params)):  # nearly always
         return list(params)
     try:
         return _plain_values(params)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from secateur.client.dbapi.html_table import html_records
 from secateur.client.execution.routing import ExecutionMode
 from secateur.protocol.hello import Pruning
+from secateur.protocol.query import Executed
 from secateur.protocol.steps import StepResult
+
+_EXECUTIONS: Final = {execution.value: execution for execution in ExecutionMode}
 
 
 class QueryStats(msgspec.Struct, frozen=True):
@@ -55,4 +60,40 @@ class QueryStats(msgspec.Struct, frozen=True):
                     f"{self.elapsed_ms:.3f}",
                 )
             ],
+        )
+
+
+class UnreadStats(msgspec.Struct, frozen=True):
+    """What a member has said of an execution: the statistics that most users do not read.
+
+    Attributes:
+        said: The answer.
+        members_total: As in :class:`QueryStats`, like the next two.
+        pruning: The setting.
+        plan_cached: Whether the plan was known.
+        started_s: ``time.perf_counter()`` when the user called.
+        answered_s: ``time.perf_counter()`` when the answer was here.
+    """
+
+    said: Executed
+    members_total: int
+    pruning: Pruning
+    plan_cached: bool
+    started_s: float
+    answered_s: float
+
+    def read(self) -> QueryStats:
+        """The statistics."""
+        said = self.said
+        return QueryStats(
+            1 if said.members is None else len(said.members),
+            self.members_total,
+            said.partitions_read,
+            said.partitions_total,
+            _EXECUTIONS[said.execution],
+            self.pruning,
+            said.topology_version,
+            self.plan_cached,
+            (self.answered_s - self.started_s) * 1000,
+            said.steps,
         )

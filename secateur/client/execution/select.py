@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from secateur import errors
 from secateur.client.dbapi.parameters import values_of
 from secateur.client.dbapi.rows import GRANT_BYTES, ResultStream, as_table
-from secateur.client.dbapi.stats import QueryStats
+from secateur.client.dbapi.stats import QueryStats, UnreadStats
 from secateur.client.execution.execute import StatementCall, StatementExecution, execute
 from secateur.client.execution.retry_policy import is_final
 from secateur.client.execution.routing import (
@@ -39,7 +39,6 @@ from secateur.wire import ShortTable, decode_table, decode_tables
 _VERIFY_ROUNDS: Final = 3
 _MOVED: Final = (errors.TopologyChangedError, errors.MemberLostError, errors.UnreachableError, errors.UnknownTableError)
 """The errors that a member raises when the client's view of the cluster is out of date."""
-_EXECUTIONS: Final = {execution_mode.value: execution_mode for execution_mode in ExecutionMode}
 
 
 class SelectResult(msgspec.Struct, frozen=True):
@@ -222,18 +221,8 @@ def stats_of(session: Session, topology: Topology, said: Executed, started_s: fl
         session.note_topology(said.topology_version)
     if said.statistics_version:
         session.note_statistics(said.statistics_version)
-    return QueryStats(
-        1 if said.members is None else len(said.members),
-        len(topology.members),
-        said.partitions_read,
-        said.partitions_total,
-        _EXECUTIONS[said.execution],
-        session.pruning,
-        said.topology_version,
-        is_cached,
-        (time.perf_counter() - started_s) * 1000,
-        said.steps,
-    )
+    members_total = len(topology.members)
+    return UnreadStats(said, members_total, session.pruning, is_cached, started_s, time.perf_counter()).read()
 
 
 def _answered_here(

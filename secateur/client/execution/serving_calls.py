@@ -1,86 +1,182 @@
 """Serving calls: a query whose rows one member has, compiled into one function from parameters to the result.
 
 Most calls repeat a text with other values. What the general way finds out for each of them is found out once here, for
-a plan and a topology: how the parameters route it, and what is asked. A serving call makes one attempt; the general way
-repeats it where that may help.
+a plan, a topology and the settings of a session: how the parameters route it, and what is asked. A serving call makes
+one attempt; the general way repeats it where that may help.
+
+When one runs, its client has waited for a user or another answer, and little of its code is in the caches of the
+processor: each further function of Python costs half a microsecond, more than what most of them do. So
+:meth:`~secateur.client.dbapi.cursor.Cursor.execute`, a serving call and :meth:`~secateur.wire.channel.Channel.exchange`
+are three functions that call few others. Written as thirty, they took twice the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
-from msgspec.structs import force_setattr
-
-from secateur.client.dbapi.rows import GRANT_BYTES
-from secateur.client.execution.select import SelectResult, rows_of, scattered, stats_of
+from secateur.client.channel_pool import ChannelPool
+from secateur.client.dbapi.rows import GRANT_BYTES, Rows, StreamedRows, as_table
+from secateur.client.dbapi.stats import QueryStats, UnreadStats
+from secateur.client.execution.select import rows_of, scattered
+from secateur.client.member_calls import name_member
 from secateur.client.session import Session
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.hello import Pruning
+from secateur.protocol.kept_plans import NESTED, classes_of, types_at
+from secateur.protocol.operations import Operation
 from secateur.protocol.query import Execute
 from secateur.protocol.statements import SelectStatement
+from secateur.protocol.values import PACK_ERRORS, pack, pack_around, packers
+from secateur.wire import CallControl, ShortTable, decode_tables
 
-ServingCall: TypeAlias = Callable[[Session, list[Any], float], SelectResult | None]
-"""A function from a session, plain parameters, and ``time.perf_counter()`` when the user called, to the result; None if
-no member has rows of it, or several have, which the client does not merge. It raises the error of the one attempt that
-it makes.
+Served: TypeAlias = tuple[Rows | StreamedRows, QueryStats | UnreadStats]
+"""The rows of an execution, and what it has cost."""
+
+ServingCall: TypeAlias = Callable[[Session, CallControl, Sequence[Any], float], Served | None]
+"""A function from a session, what ends its requests, plain parameters, and ``time.perf_counter()`` when the user
+called; it returns None if no member has rows of it, or several have, which the client does not merge. It raises the
+error of the one attempt that it makes.
 """
 
+_Route: TypeAlias = tuple[Callable[[Sequence[Any]], Sequence[int] | None], str]
+"""From parameters to the partitions of a scan, and their group."""
+_CALLS_MAX: Final = 512
 _PARTITIONS_MAX: Final = 64
 """The owners of more partitions are found faster all together, as the general way does."""
 
 
-def serving_call(session: Session, statement: SelectStatement) -> ServingCall | None:
-    """The serving call of a plan that is kept, made once for each topology; None if it has none.
+def serving_call(
+    session: Session,
+    calls: dict[tuple[object, ...], ServingCall],
+    sql: str,
+    params: list[Any],
+    statement: SelectStatement,
+) -> ServingCall | None:
+    """The serving call of a plan that is known, compiled at its first use; None if it has none.
+
+    It is kept by the text and the classes of its parameters, where executions find it without the plan, unless that
+    depends on more.
+
+    Args:
+        session: The session.
+        calls: Its :attr:`~Session.serving_calls` of before the plan was looked for, see :meth:`Session.forget_calls`.
+        sql: The text.
+        params: Its parameters, plain.
+        statement: The plan.
 
     Raises:
         Error: As :attr:`Session.topology`.
     """
-    topology = session.topology
-    known_in, call = statement.serving or (None, None)
-    if known_in is not topology:
-        call = _compiled(statement, topology)
-        force_setattr(statement, "serving", (topology, call))
-    found: ServingCall | None = call
-    return found
+    places = tuple(place for place in statement.typed if place < len(params))
+    classes: tuple[object, ...] = tuple(map(type, params))
+    if places or not NESTED.isdisjoint(classes):
+        classes = classes_of(params), types_at(places, params)
+    call = calls.get((sql, *classes))
+    if call is None:
+        call = _compiled(session, statement, session.topology, len(params))
+        if call is not None:
+            if len(calls) >= _CALLS_MAX:
+                session.forget_calls()
+            calls[sql, *classes] = call
+    return call
 
 
-def _compiled(statement: SelectStatement, topology: Topology) -> ServingCall | None:
+def _compiled(session: Session, statement: SelectStatement, topology: Topology, count: int) -> ServingCall | None:
     hidden = statement.hidden
     if statement.steps is not None or statement.reads_clock or any(isinstance(value, list) for value in hidden):
         return None
+    if statement.parameter_names or session.pruning is not Pruning.ON:
+        return None
+    if count + len(hidden) != statement.parameter_count:
+        return None
     scans = [scan for scan in statement.scans if not scan.replicated]
-    if not scans or statement.parameter_names or any(scan.tree.expressions for scan in scans):
+    if not scans or any(scan.tree.expressions for scan in scans):
         return None
     routes = [(scan.tree.bind_ids, scan.group) for scan in scans]
-    plan_id, columns, count = statement.plan_id, statement.columns, statement.parameter_count
+    bind, _ = routes[0]
+    columns, version, members_total = statement.columns, topology.version, len(topology.members)
+    before, after = pack_around(Execute(statement.plan_id, [], True, GRANT_BYTES), "params")
     owners: dict[tuple[str, int], str] = {}  # of this topology
+    places: dict[int, tuple[str, ChannelPool]] = {}  # the owners of partitions of which one is all that is read
 
-    def call(session: Session, params: list[Any], started_s: float) -> SelectResult | None:
+    def call(session: Session, control: CallControl, params: Sequence[Any], started_s: float) -> Served | None:
         if hidden:
             params = [*params, *hidden]
-        if len(params) != count or session.pruning is not Pruning.ON:
-            return None
-        by_owner: dict[str, list[int]] = {}
-        for bind, group in routes:
-            partitions = bind(params)
-            if partitions is None or len(partitions) > _PARTITIONS_MAX:
-                return None
-            for partition in partitions:
-                owner = owners.get((group, partition))
-                if owner is None:
-                    owner = owners[group, partition] = session.owner(group, partition)
-                if owner in by_owner:
-                    by_owner[owner].append(partition)
-                else:
-                    by_owner[owner] = [partition]
-        if len(by_owner) != 1:
-            is_one_scan = by_owner and len(statement.scans) == 1
-            return scattered(session, topology, statement, params, by_owner, started_s, True) if is_one_scan else None
-        (member,) = by_owner
-        answer, rest = session.ask_member_for_rows(member, Execute(plan_id, params, True, GRANT_BYTES))
+        partitions = bind(params)
+        place = places.get(partitions[0]) if partitions is not None and len(partitions) == 1 else None
+        if place is None:
+            worked_for = session.work_for(control)  # of whoever has to ask for something
+            try:
+                by_owner = _by_owner(session, routes, owners, params)
+                if by_owner is None or len(by_owner) != 1:
+                    if not by_owner or len(statement.scans) != 1:
+                        return None
+                    selected = scattered(session, topology, statement, params, by_owner, started_s, True)
+                    return None if selected is None else (Rows(selected.result, columns), selected.stats)
+                (member,) = by_owner
+                place = member, session.channels(member)
+            finally:
+                session.work_for(worked_for)
+            if partitions is not None and len(partitions) == len(routes) == 1:
+                places[partitions[0]] = place
+        member, pool = place
+        try:
+            header = before + packers.packer.pack(params) + after
+        except PACK_ERRORS:
+            header = before + pack(params) + after  # says what is wrong
+        try:
+            channel = pool.idle.pop()  # one step, of which two threads get different channels
+        except IndexError:
+            channel = pool.borrow()
+        try:
+            answer = channel.exchange(Operation.EXECUTE, header, control=control)
+        except BaseException as error:
+            name_member(error, channel, member)
+            pool.give_back(channel)
+            raise
         said = answer.message
-        stats = stats_of(session, topology, said, started_s, is_cached=True)
-        return SelectResult(rows_of(said, answer.parts), columns, stats, rest)
+        if said.topology_version > version:
+            session.note_topology(said.topology_version)
+        if said.statistics_version:
+            session.note_statistics(said.statistics_version)
+        stats = UnreadStats(said, members_total, Pruning.ON, True, started_s, time.perf_counter())
+        if said.has_more:
+            rest = session.rest_of_rows(pool, channel, control)
+            return StreamedRows(as_table(rows_of(said, answer.parts), columns), rest, columns), stats
+        if len(pool.idle) < pool.idle_max:
+            pool.idle.append(channel)
+        else:
+            pool.give_back(channel)
+        result = ShortTable(said.values, said.rows) if said.values is not None else decode_tables(answer.parts)
+        return Rows(result, columns), stats
 
     return call
+
+
+def _by_owner(
+    session: Session, routes: Sequence[_Route], owners: dict[tuple[str, int], str], params: Sequence[Any]
+) -> dict[str, list[int]] | None:
+    """The partitions that are read, by who owns them; None if they are many.
+
+    Args:
+        session: Knows the owners.
+        routes: The scans.
+        owners: Those of one topology, as far as they were looked for.
+        params: The parameters.
+    """
+    by_owner: dict[str, list[int]] = {}
+    for bind, group in routes:
+        partitions = bind(params)
+        if partitions is None or len(partitions) > _PARTITIONS_MAX:
+            return None
+        for partition in partitions:
+            owner = owners.get((group, partition))
+            if owner is None:
+                owner = owners[group, partition] = session.owner(group, partition)
+            if owner in by_owner:
+                by_owner[owner].append(partition)
+            else:
+                by_owner[owner] = [partition]
+    return by_owner

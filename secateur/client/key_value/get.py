@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from secateur.client.channel_pool import ChannelPool
 from secateur.client.dbapi.rows import Rows
 from secateur.client.execution.execute import Retryable, execute
 from secateur.client.execution.retry_policy import MOVED, is_final
-from secateur.client.key_value.tables import KeyTable, RowKeys
+from secateur.client.key_value.tables import KeyTable, RowKeys, ServingGet
+from secateur.client.session import Session
 from secateur.errors import (
     Error,
     MemberLostError,
@@ -16,8 +18,10 @@ from secateur.errors import (
     ProtocolError,
     UnreachableError,
 )
+from secateur.protocol.operations import Operation
 from secateur.protocol.query import FoundRows, GetRows
-from secateur.wire import Answer, ShortTable, decode_tables
+from secateur.protocol.values import pack, pack_around
+from secateur.wire import Answer, CallControl, ShortTable, decode_tables
 
 Row: TypeAlias = tuple[Any, ...] | dict[str, Any]
 """Has the form of the key that was given: values by name for a mapping, all values in order for any other."""
@@ -35,12 +39,65 @@ def get_row(table: KeyTable, key: Any) -> Row | None:
     Raises:
         Error: As :meth:`~secateur.client.loads.table_handle.TableHandle.get`.
     """
-    session = table.session
-    control = session.begin_statement()
+    session, failed = table.session, None
+    control = CallControl() if not session.statement_timeout.milliseconds else session.timed_control()
+    session.running.add(control)
     try:
-        return execute(_Get(table, [key]))[0]
+        calls, (known_in, call) = session.serving_calls, table.serving
+        if known_in is calls and call is not None and type(key) in _IN_ORDER:
+            try:
+                found = call(session, control, key)
+            except Error as error:  # the general way decides whether to try again
+                failed, known_in = error, None
+            else:
+                if found is not None:
+                    return found[0]
+        before = session.work_for(control)
+        try:
+            row: Row | None = execute(_Get(table, [key]), failed)[0]
+        finally:
+            session.work_for(before)
+        if known_in is not calls:
+            table.serving = calls, _compiled(table)
+        return row
     finally:
-        session.end_statement(control)
+        session.running.discard(control)
+
+
+def _compiled(table: KeyTable) -> ServingGet | None:
+    """The serving call of a table, from a key to its row; None if it has none.
+
+    As those of queries (:mod:`~secateur.client.execution.serving_calls`), it is good for as long as the dictionary that
+    they are in.
+    """
+    rows = table.keys
+    definition, read, partition_of = rows.definition, rows.read, rows.partition_of
+    if not rows.group or definition.scheme.partial is not None:
+        return None
+    start, end = pack_around(GetRows(definition.table_id, definition.version, []), "keys")
+    places: dict[int, tuple[str, ChannelPool]] = {}  # the owners of partitions
+
+    def call(session: Session, control: CallControl, key: Any) -> Sequence[Row | None] | None:
+        try:
+            values = read(key)
+            partition = partition_of(values)
+        except Error:
+            return None  # the table may be another one by now
+        place = places.get(partition)
+        if place is None:
+            before = session.work_for(control)
+            try:
+                member = table.owner(rows, partition)
+            finally:
+                session.work_for(before)
+            place = places[partition] = member, session.channels(member)
+        answer = session.exchange(*place, Operation.GET_ROWS, start + pack([values]) + end, control)
+        found = answer.message
+        if found.values is not None and not found.missing:
+            return list(zip(*found.values, strict=True))
+        return _rows(rows, answer, 1)
+
+    return call
 
 
 def get_rows(table: KeyTable, keys: Sequence[Any]) -> list[Row | None]:

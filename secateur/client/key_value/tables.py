@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ from secateur.partitioning.tables.row_ids import check_has_key
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.coerce import coerce, uncertain_finder
 from secateur.protocol.statements import ResultColumn
-from secateur.wire import short_check, travels_short
+from secateur.wire import CallControl, short_check, travels_short
 
 _PLAIN: Final = frozenset({int, str})
 """The usual keys, which are told by their types: to ask whether one is a Mapping takes longer."""
@@ -91,7 +91,7 @@ class RowKeys:
         if len(columns) == 1 and (type(key) in _PLAIN or not isinstance(key, (Mapping, tuple, list))):
             values = [coerce(key, columns[0].type, column=columns[0].name)]
         else:
-            given = self._named(key) if isinstance(key, Mapping) else key
+            given = self._named(key) if type(key) is not tuple and isinstance(key, Mapping) else key
             if not isinstance(given, (tuple, list)) or len(given) != len(columns):
                 raise ParameterError(
                     f"the primary key of {self.definition.name} is ({', '.join(self._names)}): give a tuple of"
@@ -140,6 +140,12 @@ class RowKeys:
 
 R = TypeVar("R")
 
+ServingGet: TypeAlias = Callable[[Session, CallControl, Any], Sequence[Any] | None]
+"""A function from a session, what ends its request, and a key to the row of the key, or None, in a list; it returns
+None where the general way has to read the key.
+"""
+_NOT_COMPILED: Final = None, None
+
 
 class KeyTable:
     """One table in one session. Threads may share it: keys of a definition that is replaced stay what they are.
@@ -147,13 +153,17 @@ class KeyTable:
     Args:
         session: The connection.
         definition: The table, of a large scheme as much as the session knows.
+
+    Attributes:
+        serving: What reads a row by its key, and the :attr:`Session.serving_calls` for which it was compiled.
     """
 
-    __slots__ = ("_keys", "session")
+    __slots__ = ("_keys", "serving", "session")
 
     def __init__(self, session: Session, definition: TableDef) -> None:
         self.session = session
         self._keys = RowKeys(definition)
+        self.serving: tuple[object, ServingGet | None] = _NOT_COMPILED
 
     @property
     def keys(self) -> RowKeys:
@@ -200,7 +210,7 @@ class KeyTable:
             Error: The controller cannot be reached.
         """
         after = self.session.outlined_table(used.name, waits=waits)
-        self._keys = RowKeys(after)
+        self._keys, self.serving = RowKeys(after), _NOT_COMPILED
         return (used.table_id, used.version) != (after.table_id, after.version)
 
     def refresh_if_possible(self) -> None:

@@ -7,6 +7,7 @@ clients prepare their statements again: a plan has the conditions of policies in
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Final, assert_never
 
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from secateur.errors import LimitExceededError, ProgrammingError, TopologyChange
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner import statement as planned
 from secateur.protocol.access import AccessRecord, DefinedRole, Policy, ResourceGroup
+from secateur.protocol.tokens import TableGrant
 
 _ROLES_MAX: Final = 1000
 _POLICIES_MAX: Final = 1000
@@ -145,6 +147,56 @@ class AccessCommands:
                 *(f"token {token_id}" for token_id in tokens),
             ]
             raise ProgrammingError(f"role {role!r} is that of {', '.join(what)}: drop or revoke these first")
+
+
+def without_grants(access: AccessRecord, table: TableDef) -> AccessRecord:
+    """The record without the grants on a table with row security that is about to be dropped, as in PostgreSQL.
+
+    One that is created later has the name alone, and no policies. A token that is good for nothing else is revoked.
+    """
+    return _with_grants(access, table.name, ()) if table.origin in access.secured else access
+
+
+def with_renamed(access: AccessRecord, before: TableDef, after: TableDef) -> AccessRecord:
+    """The record with the grants on a table under its new name."""
+    return access if before.name == after.name else _with_grants(access, before.name, (after.name.casefold(),))
+
+
+def _with_grants(access: AccessRecord, table: str, names: tuple[str, ...]) -> AccessRecord:
+    """The record with the grants on a table for the tables of other names."""
+    folded = table.casefold()
+
+    def held(grants: Iterable[TableGrant]) -> tuple[TableGrant, ...]:
+        return tuple(
+            TableGrant(name, grant.privilege)
+            for grant in grants
+            for name in (names if grant.table == folded else (grant.table,))
+        )
+
+    tokens = [replace(token, tables=held(token.tables)) for token in access.tokens]
+    return replace(
+        access,
+        tokens=tuple(
+            after
+            for before, after in zip(access.tokens, tokens, strict=True)
+            if after.is_limited or not before.is_limited
+        ),
+        roles=tuple(replace(role, grants=held(role.grants)) for role in access.roles),
+    )
+
+
+def check_replacement(access: AccessRecord, table: TableDef) -> None:
+    """Refuse to replace a table with row security: who may read the table would see all rows of its successor.
+
+    Raises:
+        ProgrammingError: It has row security.
+    """
+    if table.origin in access.secured:
+        raise ProgrammingError(
+            f"{table.name} has row level security, which a table that replaces it would not have: DELETE its rows, or"
+            " DROP TABLE, with which the grants on it end",
+            table=table.name,
+        )
 
 
 def without_table(access: AccessRecord, origin: int) -> AccessRecord:

@@ -18,7 +18,13 @@ from typing import Any, Final
 import pyarrow as pa
 from msgspec import structs
 
-from secateur.cluster.controller.access_commands import check_columns, without_table
+from secateur.cluster.controller.access_commands import (
+    check_columns,
+    check_replacement,
+    with_renamed,
+    without_grants,
+    without_table,
+)
 from secateur.cluster.controller.alteration import TableAlterer
 from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
@@ -88,6 +94,8 @@ class TableCommands:
             replaced = self._state.catalog.find(table.name)
             if if_not_exists and replaced is not None:
                 return
+            if replaced is not None and or_replace:
+                check_replacement(self._state.access, replaced)
             for tries_left in reversed(range(_TRIES_MAX)):
                 catalog, created = self._state.catalog.with_table(self._in_group(table), or_replace=or_replace)
                 if await self._create_at_members(created, is_last=not tries_left):
@@ -111,7 +119,12 @@ class TableCommands:
                 and name.casefold() not in self._state.catalog.views
             ):
                 return
-            self._state.catalog, table = self._state.catalog.without_table(name)
+            catalog, table = self._state.catalog.without_table(name)
+            access = without_grants(self._state.access, table)
+            if access is not self._state.access:
+                self._state.access = access
+                await self._state.all_reached()
+            self._state.catalog = catalog
             await self._forget(table)
 
     async def drop_unused(self, name: str, table_id: int) -> bool:
@@ -257,6 +270,9 @@ class TableCommands:
             state.changing_table = None
             raise
         state.catalog = catalog
+        access = with_renamed(state.access, before, after)
+        if access is not state.access:
+            state.access = access
         self._loads.altered(before.table_id)
         self._statistics.forget(before.table_id)
         return after

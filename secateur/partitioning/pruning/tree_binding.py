@@ -215,7 +215,8 @@ def _bind_one(
         if type(value) is not own_type or (smallest is not None and not smallest <= value <= largest):
             return general(params)
         try:
-            return (pmod(xxh64_intdigest(encode(value), seed), partitions),)
+            state = xxh64_intdigest(encode(value), seed)
+            return ((state - 2**64 if state >= 2**63 else state) % partitions,)
         except UnicodeEncodeError:
             return general(params)
 

@@ -70,6 +70,43 @@ IN_ONE_PROCESS = {
     "docs/http.md": Page(
         before_blocks={6: "os.environ |= {'SECATEUR_URL': server.url, 'SECATEUR_TOKEN': cluster.token}"},
     ),
+    "docs/tenants.md": Page(
+        languages=("python", "sql"),
+        printed=(0,),
+        before="""
+import secateur
+from issuers import AUDIENCE, ISSUER, Issuer, write_keys
+from pathlib import Path
+write_keys(Path("jwks.json"), Issuer("RS256", "2026"))
+first = cluster = secateur.start(members=3, runtime="embedded")
+admin = first.connect()
+def sql(text):
+    for statement in filter(str.strip, text.split(";")):
+        admin.execute(statement)
+""",
+        before_blocks={
+            5: """
+from typing import Any
+from fastapi import FastAPI, Request
+import secateur.aio
+app, opened = FastAPI(), {}
+""",
+        },
+        meant={"https://login.example.com/": "ISSUER", 'audience="orders"': "f'audience={AUDIENCE!r}'"},
+        after="""
+os.environ["SECATEUR_ADDRESS"] = first.address
+import asyncio, httpx
+async def ask():
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as client:
+        bearer = {"authorization": f"Bearer {first.tokens.create('customer', claims={'tenant': 'C3'}).token}"}
+        answer = await client.post("/sql", content="SELECT count(*) AS n FROM orders", headers=bearer)
+    await opened.popitem()[1].close()
+    return answer.json()
+assert asyncio.run(ask()) == [{"n": 10}]
+assert admin.execute("SELECT count(*) FROM orders").fetchall() == [(30,)]
+admin.close(); first.stop(); cluster.stop()
+""",
+    ),
     "docs/connectors.md": Page(
         before="""
 import sqlite3

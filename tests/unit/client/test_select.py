@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from eventually import eventually
@@ -13,9 +15,11 @@ from msgspec.structs import replace
 
 import secateur
 from secateur.client import Connection
+from secateur.client.controller_calls import StatementTimeout
 from secateur.errors import (
     DataError,
     DeadlineError,
+    InterfaceError,
     JobCancelledError,
     MemberLostError,
     ParameterError,
@@ -33,8 +37,14 @@ def owner_of(cluster: Any, customer: str) -> str:
 
 
 def has_serving_call(conn: Connection) -> bool:
-    known = conn._session.known("one", ["C2"])
-    return known is not None and known.serving is not None and known.serving[1] is not None  # type: ignore[union-attr]
+    return ("one", str) in conn._session.serving_calls
+
+
+def replace_statement(statement: Any, select: Any) -> Any:
+    """A statement that is planned otherwise."""
+    planned = copy.copy(statement)
+    planned.select = select
+    return planned
 
 
 @pytest.fixture(params=[1, 3], ids=["executed once", "with a serving call"])
@@ -114,6 +124,191 @@ def test_settings_end_serving_calls(cluster: Any, known: Connection) -> None:
         cursor = known.execute("one", ["C2"])
     assert cursor.stats is not None
     assert (cursor.stats.pruning, cursor.stats.partitions_read) == ("on", 1)
+
+
+def test_a_serving_call_ends_with_what_it_rests_on(cluster: Any, conn: Connection) -> None:
+    session = conn._session
+
+    def of_an_older_topology() -> None:
+        session.note_topology(session.topology.version + 1)
+
+    def of_an_older_catalog() -> None:
+        cluster.catalog_version += 1
+        conn.execute("count")  # the answer tells of it
+
+    ends = {
+        "topology": of_an_older_topology,
+        "owners": session.refresh_topology,
+        "catalog": of_an_older_catalog,
+        "pruning": lambda: session.set_pruning(session.pruning.OFF),
+        "pruning again": lambda: session.set_pruning(None),
+        "an option": lambda: session.set_plan_option("disabled_rules", "x"),
+        "the plan": lambda: session.prepare_anew("one", ["C2"]),
+    }
+    for name, end in ends.items():
+        session.set_pruning(None)
+        for _ in range(3):
+            conn.execute("one", ["C2"])
+        assert has_serving_call(conn), name
+        end()
+        assert not has_serving_call(conn), name
+        assert conn.execute("one", ["C2"]).rowcount == 2
+
+
+def test_what_changes_while_a_serving_call_is_compiled_ends_it(
+    conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, known = conn._session, conn._session.known
+
+    def known_before_a_change(sql: str, params: Any) -> Any:
+        found = known(sql, params)
+        session.forget_calls()
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(session, "known", known_before_a_change)
+        for _ in range(3):
+            assert conn.execute("one", ["C2"]).rowcount == 2
+            assert not has_serving_call(conn)
+    conn.execute("one", ["C2"])
+    assert has_serving_call(conn)
+
+
+def test_statistics_end_the_serving_calls_of_plans_that_depend_on_them(cluster: Any, conn: Connection) -> None:
+    select = cluster.statements["one"].select
+    cluster.statements["one"].select = lambda plan, version: replace(select(plan, version), is_estimated=True)
+    for _ in range(3):
+        conn.execute("one", ["C2"])
+    conn._session.note_statistics(7)
+    assert not has_serving_call(conn)
+    asked = len(cluster.prepared)
+    assert conn.execute("one", ["C2"]).rowcount == 2
+    assert len(cluster.prepared) == asked + 1
+
+
+def test_a_plan_that_is_made_meanwhile_has_no_serving_call_of_the_one_before(conn: Connection) -> None:
+    session = conn._session
+    conn.execute("one", ["C2"])
+    before, known = session.serving_calls, session.known("one", ["C2"])
+    session.prepare_anew("one", ["C2"])
+    assert session.serving_calls is not before
+    assert session.known("one", ["C2"]) is not known
+
+
+@pytest.mark.parametrize(
+    "params",
+    [["C2"], ("C2",), np.array(["C2"]), [np.str_("C2")], [pa.scalar("C2")]],
+    ids=["list", "tuple", "array", "numpy", "Arrow"],
+)
+def test_a_serving_call_takes_parameters_of_any_form(known: Connection, params: Any) -> None:
+    cursor = known.execute("one", params)
+    assert cursor.rowcount == 2
+    assert cursor.stats is not None
+    assert cursor.stats.plan_cached
+
+
+def test_types_on_which_a_plan_depends_have_serving_calls_of_their_own(cluster: Any, conn: Connection) -> None:
+    select = cluster.statements["one"].select
+    cluster.statements["typed"] = replace_statement(
+        cluster.statements["one"], lambda plan, version: replace(select(plan, version), typed=(1,), parameter_count=2)
+    )
+    for value in (1, 2**40, 1, 2**40, 1, 2**40):
+        assert conn.execute("typed", ["C2", value]).rowcount == 2
+    assert [params for sql, params, _ in cluster.prepared if sql == "typed"] == [["C2", 1], ["C2", 2**40]]
+    assert sum(key[0] == "typed" for key in conn._session.serving_calls) == 2
+    assert [asked["params"] for asked in cluster.executed if asked["plan"] == "typed"] == [
+        ["C2", 1],
+        ["C2", 2**40],
+    ] * 3
+
+
+def test_serving_calls_are_bounded(cluster: Any, conn: Connection) -> None:
+    for number in range(600):
+        cluster.statements[f"other {number}"] = cluster.statements["one"]
+        for _ in range(2):
+            assert conn.execute(f"other {number}", ["C1"]).rowcount == 2
+    assert 0 < len(conn._session.serving_calls) <= 512
+
+
+def test_a_cursor_tells_the_statistics_of_its_last_statement_only(known: Connection) -> None:
+    cursor = known.cursor().execute("one", ["C2"])
+    first, rows = cursor.stats, cursor.fetchall()
+    assert cursor.stats is first
+    assert cursor.execute("one", ["C5"]).stats is not first
+    with pytest.raises(SqlSyntaxError):
+        cursor.execute("???")
+    assert cursor.stats is None
+    assert cursor.rowcount == -1
+    assert rows
+
+
+def test_a_failed_serving_call_counts_as_the_first_attempt(cluster: Any, known: Connection) -> None:
+    owner = owner_of(cluster, "C2")
+    cluster.failures[owner, "execute"] = [TopologyChangedError("moved")]
+    cluster.log.clear()
+    assert known.execute("one", ["C2"]).rowcount == 2
+    assert cluster.log == [
+        (owner, "execute"),
+        ("controller", "get_topology"),
+        ("controller", "prepare"),
+        (owner, "execute"),
+    ]
+    assert not has_serving_call(known)
+
+
+@pytest.mark.parametrize("how", ["interrupt", "timeout", "SET statement_timeout"])
+def test_a_serving_call_is_ended_as_any_statement(cluster: Any, known: Connection, how: str) -> None:
+    cluster.latch = asyncio.Event()
+    cursor = known.cursor()
+    if how == "interrupt":
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(cursor.execute, "one", ["C2"])
+            eventually(lambda: (owner_of(cluster, "C2"), "execute") in cluster.log[-1:])
+            known.interrupt()
+            with pytest.raises(JobCancelledError, match="interrupt"):
+                waiting.result(10)
+    else:
+        if how != "timeout":
+            known._session.statement_timeout = StatementTimeout("200ms", 200)
+        with pytest.raises(DeadlineError, match="longer than"):
+            cursor.execute("one", ["C2"], timeout=0.2 if how == "timeout" else None)
+        known._session.statement_timeout = StatementTimeout("0", 0)
+    assert not known._session.running
+    cluster.call(cluster.latch.set)
+    cluster.latch = None
+    assert cursor.execute("one", ["C2"]).rowcount == 2
+
+
+def test_a_cancellation_between_statements_has_no_effect(known: Connection) -> None:
+    cursor = known.cursor().execute("one", ["C2"])
+    cursor.cancel()
+    known.interrupt()
+    assert len(cursor.fetchall()) == 2
+    assert cursor.execute("one", ["C2"]).rowcount == 2
+
+
+def test_threads_share_the_serving_calls_of_a_connection(cluster: Any, known: Connection) -> None:
+    def work(number: int) -> None:
+        customer = f"C{number % 9 + 1}"
+        for _ in range(100):
+            assert {row[0] for row in known.execute("one", [customer]).fetchall()} == {customer}
+            if number == 0:
+                known._session.refresh_topology()
+
+    with ThreadPoolExecutor(6) as pool:
+        for done in [pool.submit(work, number) for number in range(6)]:
+            done.result(60)
+    assert not known._session.running
+
+
+def test_a_closed_connection_or_cursor_serves_nothing(known: Connection) -> None:
+    cursor, other = known.cursor(), known.cursor()
+    cursor.close()
+    with pytest.raises(InterfaceError, match="cursor is closed"):
+        cursor.execute("one", ["C2"])
+    known.close()
+    with pytest.raises(InterfaceError, match="connection is closed"):
+        other.execute("one", ["C2"])
 
 
 def test_an_error_of_the_statement_is_not_tried_again(cluster: Any, known: Connection) -> None:

@@ -28,27 +28,28 @@ class Call:
         self.aborted += 1
 
 
-def test_calls_under_way_are_aborted_and_others_do_not_begin() -> None:
-    control, first, done, late = CallControl(), Call(), Call(), Call()
-    control.begin(first)
-    control.begin(done)
-    control.done(done)
+def test_calls_under_way_are_aborted_and_others_may_not_begin() -> None:
+    control, first, done = CallControl(), Call(), Call()
+    control.calls += [first, done]
+    control.calls.remove(done)
+    control.check()
     control.end(ENDED)
     with pytest.raises(JobCancelledError):
-        control.begin(late)
+        control.check()
     control.end(ENDED)
-    assert (first.aborted, done.aborted, late.aborted) == (2, 0, 0)
+    assert (first.aborted, done.aborted) == (2, 0)
 
 
 def test_a_call_has_ended_only_when_nobody_is_about_to_abort_it() -> None:
     release = threading.Event()
     control, call = CallControl(), Call(release)
-    control.begin(call)
+    control.calls.append(call)
     ending = threading.Thread(target=control.end, args=[ENDED])
     ending.start()
     assert call.begun.wait(20)
+    control.calls.remove(call)
     seen: list[int] = []
-    finishing = threading.Thread(target=lambda: (control.done(call), seen.append(call.aborted)))
+    finishing = threading.Thread(target=lambda: (control.settle(), seen.append(call.aborted)))
     finishing.start()
     time.sleep(0.05)
     assert not seen, "its channel may be lent to another statement, which would be aborted"
@@ -58,9 +59,9 @@ def test_a_call_has_ended_only_when_nobody_is_about_to_abort_it() -> None:
     assert seen == [1]
 
 
-def test_a_call_that_begins_after_the_deadline_is_refused_and_forgotten() -> None:
-    control, call = CallControl(time.monotonic() - 1, ENDED), Call()
+def test_after_the_deadline_no_call_may_begin_and_the_error_is_that_of_the_deadline() -> None:
+    control = CallControl(time.monotonic() - 1, ENDED)
     with pytest.raises(JobCancelledError):
-        control.begin(call)
-    control.end(ENDED)
-    assert not call.aborted
+        control.check()
+    control.end(JobCancelledError("too late"))
+    assert control.error is ENDED

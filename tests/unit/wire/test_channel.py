@@ -206,7 +206,7 @@ def test_a_silent_server_is_waited_for_as_long_as_it_counts(
 ) -> None:
     asked, stopped = [0], threading.Event()
 
-    def is_awaited() -> bool:
+    def is_awaited(_: CallControl | None) -> bool:
         asked[0] += 1
         if asked[0] == answers_after:
             stopped.set()
@@ -230,7 +230,8 @@ def test_a_deadline_may_pass_while_it_is_asked_whether_a_silent_server_counts(
     """Seed 700004355 of the simulation: the server was given as much time once more, and could still answer."""
     control, stopped = CallControl(time.monotonic() + 0.5, DeadlineError("too late")), threading.Event()
 
-    def is_awaited() -> bool:
+    def is_awaited(told: CallControl | None) -> bool:
+        assert told is control
         while control.error is None:
             stopped.wait(0.01)
         stopped.set()

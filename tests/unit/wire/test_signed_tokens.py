@@ -252,5 +252,5 @@ def test_a_book_finds_signed_tokens_once_it_knows_the_roles_and_keeps_them_whate
     book.take(AccessRecord())
     found = book.find(OWN.token())
     assert found is not None
-    assert book.has(found)
+    assert book.current(found) is found
     assert book.find("secret") is None

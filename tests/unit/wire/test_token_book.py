@@ -16,7 +16,7 @@ def test_what_is_told_last_is_valid_and_nothing_else() -> None:
     book.take(AccessRecord((NEW,)))
     assert book.find("secret of new") == NEW
     assert book.find("secret of old") is None
-    assert (book.has(OLD), book.has(NEW)) == (False, True)
+    assert (book.current(OLD), book.current(NEW)) == (None, NEW)
 
 
 def test_no_token_is_called_wrong_before_the_tokens_are_known() -> None:
