@@ -20,6 +20,7 @@ from time import monotonic, perf_counter
 from typing import Any, Final, ParamSpec, TypeVar
 
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.engine.processor_meter import METER
 from secateur.tracing import in_this_trace
 
 P = ParamSpec("P")
@@ -257,8 +258,50 @@ def _warn_once(reason: str) -> None:
     )
 
 
-KERNEL_TIMES: Final[ContextVar[list[float] | None]] = ContextVar("secateur_kernel_times", default=None)
-"""The list to which the seconds of a statement's kernel calls are added; None unless slow statements are logged."""
+class StatementWork:
+    """What a statement has cost, as far as it was done in kernel calls in threads, of all members together.
+
+    Attributes:
+        kernel_times: Seconds that the calls took, which may have run at the same time. Lists, because threads add to
+            them.
+        processor_times: Seconds of processor time, where :data:`~secateur.engine.processor_meter.METER` is on.
+        rows_read: Rows that they have read.
+        loop_s: Seconds of the event loop for statements that came together, beside those of the request.
+        result_bytes_max: Bytes that its result may hold; None for no bound of its own.
+        counted_s: Seconds of processor time that are in the account of its tenant.
+        added_late: Called when work is added after the statement was answered, as of a job whose rows come in parts.
+    """
+
+    __slots__ = (
+        "_charged_s",
+        "added_late",
+        "counted_s",
+        "kernel_times",
+        "loop_s",
+        "processor_times",
+        "result_bytes_max",
+        "rows_read",
+    )
+
+    def __init__(self, result_bytes_max: int | None = None) -> None:
+        self.kernel_times: list[float] = []
+        self.processor_times: list[float] = []
+        self.rows_read = 0
+        self.result_bytes_max = result_bytes_max
+        self.added_late: Callable[[], None] = _nothing
+        self.counted_s = 0.0
+        self.loop_s = 0.0
+        self._charged_s = 0.0
+
+    def uncharged_s(self) -> float:
+        """The processor time for which this was not called yet."""
+        used_s = sum(self.processor_times)
+        uncharged_s, self._charged_s = used_s - self._charged_s, used_s
+        return uncharged_s
+
+
+WORK: Final[ContextVar[StatementWork | None]] = ContextVar("secateur_statement_work", default=None)
+"""Where a task counts the work of its statement; None unless slow statements are logged, or there are tenants."""
 
 _INTERRUPT_DELAY_S: Final = 0.05
 _SHORT_ROWS_MAX: Final = 100_000
@@ -284,8 +327,9 @@ async def in_thread(
         Error: The call fails.
     """
     cancellation = cancellation or Cancellation()
-    times = KERNEL_TIMES.get()
-    running = executor.submit(in_this_trace(call if times is None else _timed(call, times)), cancellation)
+    work = WORK.get()
+    is_measured = work is not None or METER.is_on
+    running = executor.submit(in_this_trace(_timed(call, work) if is_measured else call), cancellation)
     try:
         return await asyncio.wrap_future(running)
     except asyncio.CancelledError:
@@ -293,13 +337,17 @@ async def in_thread(
         raise
 
 
-def _timed(call: Callable[[Cancellation], T], times: list[float]) -> Callable[[Cancellation], T]:
+def _timed(call: Callable[[Cancellation], T], work: StatementWork | None) -> Callable[[Cancellation], T]:
     def timed(cancellation: Cancellation) -> T:
         begun = perf_counter()
+        metered = METER.begin() if METER.is_on else None
         try:
             return call(cancellation)
         finally:
-            times.append(perf_counter() - begun)
+            processor_s = 0.0 if metered is None else METER.end(metered)
+            if work is not None:
+                work.kernel_times.append(perf_counter() - begun)
+                work.processor_times.append(processor_s)
 
     return timed
 

@@ -111,7 +111,7 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout | SetGl
         return SetOption(_COMBINATIONS, value)
     if name == _TIMEOUT:
         cursor.expect_end()
-        return SetTimeout(value, _milliseconds(cursor, token, offset))
+        return SetTimeout(value, read_milliseconds(cursor, token, offset))
     if name in COST_SETTINGS:
         return _read_cost(cursor, COST_SETTINGS[name], token, offset)
     if value not in values:
@@ -213,7 +213,7 @@ def _read_cost(cursor: TokenCursor, known: Tunable, token: Token, offset: int) -
     return SetOption(known.name, text)
 
 
-def _milliseconds(cursor: TokenCursor, token: Token, offset: int) -> int:
+def read_milliseconds(cursor: TokenCursor, token: Token, offset: int) -> int:
     """A time as a number of milliseconds, at least 1; 0 for none."""
     text = token.text.strip().lower()
     found = _TIME.fullmatch(text)

@@ -8,7 +8,7 @@ into InsertRows, an ExplainStatement into a PlanText, and a command that it has 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TypeAlias
@@ -20,7 +20,7 @@ from secateur.partitioning.tables.table import IndexDef, NamedType, TableDef
 from secateur.planner.prune.bounds import ScanBounds
 from secateur.planner.text.parameters import NO_USES, TypeUses
 from secateur.planner.views import ViewDef
-from secateur.protocol.access import PolicyCommand, Rights, RowCondition
+from secateur.protocol.access import PolicyCommand, ResourceGroup, Rights, RowCondition
 from secateur.protocol.hello import Pruning
 from secateur.protocol.statements import Statement, TextualParameters
 from secateur.protocol.steps import SubqueryUse
@@ -302,8 +302,34 @@ class DropPolicy(_Definition):
     if_exists: bool
 
 
-AccessCommand: TypeAlias = CreateRole | DropRole | GrantTables | SecureTable | CreatePolicy | DropPolicy
-"""What changes who may do what."""
+@dataclass(frozen=True, slots=True)
+class CreateResourceGroup(_Definition):
+    """A CREATE RESOURCE GROUP."""
+
+    group: ResourceGroup
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AlterResourceGroup(_Definition):
+    """An ALTER RESOURCE GROUP: the limits that it sets, by the fields of a group, and its roles; None keeps them."""
+
+    name: str
+    limits: Mapping[str, Any]
+    roles: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class DropResourceGroup(_Definition):
+    """A DROP RESOURCE GROUP."""
+
+    name: str
+    if_exists: bool
+
+
+GroupCommand: TypeAlias = CreateResourceGroup | AlterResourceGroup | DropResourceGroup
+AccessCommand: TypeAlias = CreateRole | DropRole | GrantTables | SecureTable | CreatePolicy | DropPolicy | GroupCommand
+"""What changes who may do what, and how much of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,11 @@ from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
 from secateur.planner.ddl.create_table_as import is_create_table_as, read_create_table_as
 from secateur.planner.ddl.create_view import read_create_view, read_drop_view
+from secateur.planner.ddl.resource_group import (
+    read_alter_resource_group,
+    read_create_resource_group,
+    read_drop_resource_group,
+)
 from secateur.planner.dml.backup import read_backup, read_restore
 from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.copy import read_copy
@@ -331,6 +336,9 @@ _KINDS: Final = (
     _Kind(("REVOKE",), lambda unread: read_grant(unread.cursor, unread.catalog.relation)),
     _Kind(("CREATE POLICY",), lambda unread: read_create_policy(unread.cursor, unread.catalog.table)),
     _Kind(("DROP POLICY",), lambda unread: read_drop_policy(unread.cursor, unread.catalog.table)),
+    _Kind(("CREATE RESOURCE",), lambda unread: read_create_resource_group(unread.cursor)),
+    _Kind(("ALTER RESOURCE",), lambda unread: read_alter_resource_group(unread.cursor)),
+    _Kind(("DROP RESOURCE",), lambda unread: read_drop_resource_group(unread.cursor)),
     _Kind(("CREATE VIEW", "CREATE OR REPLACE VIEW"), _create_view, is_of_dialect=True),
     _Kind(("CREATE EXTERNAL", "CREATE OR REPLACE EXTERNAL"), lambda unread: read_create_external_table(unread.cursor)),
     _Kind(

@@ -127,20 +127,46 @@ class Policy(msgspec.Struct, frozen=True):
         return self.command in (PolicyCommand.ALL, command) and (not self.roles or not roles.isdisjoint(self.roles))
 
 
+class ResourceGroup(msgspec.Struct, frozen=True):
+    """What each of some tenants gets of a member, and may ask of it. All limits are those of one tenant at one member.
+
+    Attributes:
+        name: Its name, case-folded.
+        roles: The case-folded names of the roles whose bearers it is for; empty for everybody who is in no other.
+        weight: Their processor time in relation to that of other tenants.
+        max_running: Statements that run at once, of those that have to be admitted.
+        statement_timeout_ms: Milliseconds after which a statement is cancelled.
+        max_memory: Bytes that the result of a statement may hold.
+        max_rows: Rows that the result of a statement may have.
+        rate: Statements a second; as many may come at once.
+    """
+
+    name: str
+    roles: tuple[str, ...] = ()
+    weight: float = 1.0
+    max_running: int | None = None
+    statement_timeout_ms: int | None = None
+    max_memory: int | None = None
+    max_rows: int | None = None
+    rate: float | None = None
+
+
 class AccessRecord(msgspec.Struct, frozen=True):
-    """Everything that says who may do what.
+    """Everything that says who may do what, and how much of it.
 
     Attributes:
         tokens: The tokens that are valid beside that of the cluster.
         roles: The roles that were made.
         policies: The policies, in the order in which they were made.
         secured: The origins of the tables with row security.
+        groups: The resource groups, in the order in which they were made.
     """
 
     tokens: tuple[GrantedToken, ...] = ()
     roles: tuple[DefinedRole, ...] = ()
     policies: tuple[Policy, ...] = ()
     secured: tuple[int, ...] = ()
+    groups: tuple[ResourceGroup, ...] = ()
 
     def tenant_column(self, table: TableDef, claim: str) -> str | None:
         """The column of a table that its policies compare with a claim; None where none does."""
@@ -154,6 +180,10 @@ class AccessRecord(msgspec.Struct, frozen=True):
         """The role of a name, without regard to case."""
         folded = name.casefold()
         return next((role for role in self.roles if role.name == folded), None)
+
+    def group(self, name: str) -> ResourceGroup | None:
+        """The resource group of a case-folded name."""
+        return next((group for group in self.groups if group.name == name), None)
 
     def policies_of(self, table_id: int) -> tuple[Policy, ...]:
         """The policies on a table, by its origin."""

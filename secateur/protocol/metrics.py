@@ -22,6 +22,7 @@ class TaskletMetrics(msgspec.Struct, frozen=True, array_like=True):
         busy_s: Seconds that its turns took, with the routing of what it offered and without what it offloaded; in its
             own thread, seconds in its calls.
         offload_s: Seconds spent in what it offloaded, such as kernel calls.
+        processor_s: Seconds of processor time of these, at a member that has tenants; else 0.
     """
 
     index: int
@@ -33,6 +34,7 @@ class TaskletMetrics(msgspec.Struct, frozen=True, array_like=True):
     bytes_out: int
     busy_s: float
     offload_s: float = 0.0
+    processor_s: float = 0.0
 
 
 class InputMetrics(msgspec.Struct, frozen=True, array_like=True):
@@ -93,6 +95,7 @@ class VertexMetrics(msgspec.Struct, frozen=True, array_like=True):
         tasklets: Its processors one by one.
         inputs: Its inbound edges, by ordinal.
         outputs: Its outbound edges, by ordinal.
+        processor_s: As there.
     """
 
     vertex: str
@@ -109,6 +112,7 @@ class VertexMetrics(msgspec.Struct, frozen=True, array_like=True):
     tasklets: tuple[TaskletMetrics, ...] = ()
     inputs: tuple[InputMetrics, ...] = ()
     outputs: tuple[OutputMetrics, ...] = ()
+    processor_s: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain data."""

@@ -136,6 +136,11 @@ class GrantedToken(msgspec.Struct, frozen=True):
         return self.role >= TokenRole.ADMIN and not self.is_limited
 
     @property
+    def tenant(self) -> str:
+        """Whom its statements are for: its claim ``tenant``, else its principal, else itself."""
+        return self.claims.get("tenant") or self.principal or self.id
+
+    @property
     def title(self) -> str:
         """The purpose of the token: ``read``, ``reader``, or ``read on orders; write on carts``."""
         granted = "; ".join(filter(None, (", ".join(self.roles), grants_text(self.tables))))

@@ -35,6 +35,17 @@ _BOUNDS_S: Final = tuple(2.0**exponent / 1e6 for exponent in range(4, 27, 2))
 is counted in a wrong bucket.
 """
 
+_TENANTS_MAX: Final = 50
+TENANTS: Final = (
+    "WITH used AS (SELECT *, row_number() OVER (ORDER BY tenant = 'others', processor_ms DESC, tenant) AS place"
+    " FROM secateur.tenants WHERE hour = (SELECT max(hour) FROM secateur.tenants))"
+    f" SELECT CASE WHEN place > {_TENANTS_MAX} THEN 'others' WHEN tenant = '' THEN 'owner' ELSE tenant END AS tenant,"
+    " sum(statements) AS statements, sum(failed) AS failed, sum(refused) AS refused,"
+    " sum(processor_ms) / 1e3 AS processor_seconds, sum(waiting_ms) / 1e3 AS waiting_seconds,"
+    " sum(rows_read) AS rows_read, sum(bytes_sent) AS sent_bytes FROM used GROUP BY 1 ORDER BY 1"
+)
+"""The tenants that have used most processor time in this hour, and all others together."""
+
 _FAMILIES: Final = {"gauge": GaugeMetricFamily, "counter": CounterMetricFamily, "histogram": HistogramMetricFamily}
 
 Samples = dict[str, list[tuple[Any, ...]]]
@@ -116,6 +127,11 @@ def _cluster_numbers(connection: Connection) -> Samples:
     ):
         sql = f"SELECT {column} AS label, count(*) AS number FROM secateur.{table} GROUP BY ALL ORDER BY ALL"
         found[name] = [((row["label"],), float(row["number"])) for row in row_objects(connection, sql)]
+    tenants = list(row_objects(connection, TENANTS))
+    for metric in METRICS:
+        if metric.labels == ("tenant",):
+            column = metric.name.removeprefix("secateur_tenant_").removesuffix("_total")
+            found[metric.name] = [((row["tenant"],), float(row[column])) for row in tenants]
     latencies = row_objects(connection, "SELECT * FROM secateur.latencies ORDER BY member, execution")
     found["secateur_statement_seconds"] = list(map(_histogram, latencies))
     return found
@@ -182,6 +198,11 @@ def _of_member(name: str, column: str, meaning: str) -> Metric:
     return Metric(f"secateur_member_{name}", kind, meaning, ("member",), column)
 
 
+def _of_tenant(name: str, meaning: str) -> Metric:
+    meaning = f"{meaning}, in this hour; of the {_TENANTS_MAX} that use most, and `others`"
+    return Metric(f"secateur_tenant_{name}_total", "counter", meaning, ("tenant",))
+
+
 METRICS: Final = (
     Metric("secateur_up", "gauge", "1 if the cluster answered, else 0, and nothing else of the cluster is there"),
     Metric(
@@ -216,6 +237,13 @@ METRICS: Final = (
         " distributed, change or failed; system for those about the cluster itself",
         ("member", "execution"),
     ),
+    _of_tenant("statements", "statements of a tenant that have ended"),
+    _of_tenant("failed", "statements of a tenant that have failed"),
+    _of_tenant("refused", "statements of a tenant that were refused"),
+    _of_tenant("processor_seconds", "processor time of members that a tenant has used"),
+    _of_tenant("waiting_seconds", "time for which statements of a tenant waited for their turn"),
+    _of_tenant("rows_read", "rows that kernel calls of a tenant have read"),
+    _of_tenant("sent_bytes", "bytes of the answers to a tenant"),
     Metric("secateur_tables", "gauge", "tables, without views and external tables"),
     Metric("secateur_table_rows", "gauge", "rows of a table; of the 100 largest tables", ("table",)),
     Metric("secateur_table_bytes", "gauge", "bytes of a table, backups included; of the 100 largest", ("table",)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -40,6 +40,8 @@ class PeerInfo:
         token: Its token; None for that of the cluster, and where there is none.
         rights: What its bearer may do; None for everything that its role allows. It is worked out anew when roles and
             policies change.
+        tenant: Whom its statements are for, see :attr:`~secateur.protocol.tokens.GrantedToken.tenant`; "" for the owner
+            of the cluster, and for its processes.
     """
 
     connection_id: int
@@ -50,6 +52,10 @@ class PeerInfo:
     session: str = ""
     token: GrantedToken | None = None
     rights: Rights | None = None
+    tenant: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tenant", "" if self.token is None else self.token.tenant)
 
     @property
     def token_role(self) -> TokenRole:

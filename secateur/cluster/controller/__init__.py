@@ -51,7 +51,7 @@ _FILES = {
     "statistics_cache": ["StatisticsCache"],
     "stream_batches": ["StreamBatches"],
     "stream_publisher": ["StreamPublisher"],
-    "system_tables": ["list_hot_keys"],
+    "system_tables": ["list_hot_keys", "tenant_rows"],
     "table_commands": ["TableCommands"],
     "takeover": ["Takeover"],
     "token_commands": ["TokenCommands"],

@@ -1,7 +1,7 @@
-"""Roles, grants and row policies at the controller: every change counts once every process of the cluster acts on it.
+"""Roles, grants, row policies and resource groups at the controller.
 
-The catalog gets another version with each, so that clients prepare their statements again: a plan has the conditions of
-policies in it.
+Every change counts once every process of the cluster acts on it. The catalog gets another version with each, so that
+clients prepare their statements again: a plan has the conditions of policies in it, but nothing of resource groups.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.errors import LimitExceededError, ProgrammingError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner import statement as planned
-from secateur.protocol.access import AccessRecord, DefinedRole, Policy
+from secateur.protocol.access import AccessRecord, DefinedRole, Policy, ResourceGroup
 from secateur.protocol.tokens import TableGrant
 
 _ROLES_MAX: Final = 1000
 _POLICIES_MAX: Final = 1000
+_GROUPS_MAX: Final = 1000
 
 
 class AccessCommands:
@@ -43,8 +44,10 @@ class AccessCommands:
         """
         async with self._state.changing:
             access, done = self._after(command, self._state.access)
-            if access is not self._state.access:
+            before = self._state.access
+            if access is not before:
                 self._state.access = access
+            if access is not before and access.groups == before.groups:  # plans know nothing of resource groups
                 catalog = self._state.catalog
                 self._state.catalog = dataclasses.replace(catalog, version=catalog.version + 1)
             return done
@@ -99,6 +102,28 @@ class AccessCommands:
                     raise ProgrammingError(f"there is no policy {name!r} on {table.name}")
                 kept = tuple(policy for policy in access.policies if policy is not found)
                 return replace(access, policies=kept), "policy dropped"
+            case planned.CreateResourceGroup(group, if_not_exists):
+                if access.group(group.name) is not None:
+                    if if_not_exists:
+                        return access, "resource group exists"
+                    raise ProgrammingError(f"resource group {group.name!r} exists already: ALTER or DROP it")
+                _check_roles(access, group.roles)
+                if len(access.groups) >= _GROUPS_MAX:
+                    raise LimitExceededError(f"there are {_GROUPS_MAX} resource groups: drop some", limit="groups_max")
+                return replace(access, groups=(*access.groups, group)), "resource group created"
+            case planned.AlterResourceGroup(name, limits, roles_):
+                before = _group(access, name)
+                roles = before.roles if roles_ is None else roles_
+                _check_roles(access, roles)
+                after = replace(before, **limits, roles=roles)
+                altered = tuple(after if group is before else group for group in access.groups)
+                return replace(access, groups=altered), "resource group altered"
+            case planned.DropResourceGroup(name, if_exists):
+                if access.group(name) is None and if_exists:
+                    return access, "no such resource group"
+                dropped = _group(access, name)
+                left = tuple(group for group in access.groups if group is not dropped)
+                return replace(access, groups=left), "resource group dropped"
             case _:
                 assert_never(command)
 
@@ -111,11 +136,16 @@ class AccessCommands:
         return found
 
     def _check_unused(self, access: AccessRecord, role: str) -> None:
-        """Refuse to drop a role that a policy names, which would then hold for everybody, or a token."""
+        """Refuse to drop a role that a policy or a group names, which would then be for everybody, or a token."""
         policies = [policy.name for policy in access.policies if role in policy.roles]
         tokens = [token.id for token in access.tokens if role in token.roles and not token.is_over]
-        if policies or tokens:
-            what = [f"policy {name}" for name in policies] + [f"token {token_id}" for token_id in tokens]
+        groups = [group.name for group in access.groups if role in group.roles]
+        if policies or groups or tokens:
+            what = [
+                *(f"policy {name}" for name in policies),
+                *(f"resource group {name}" for name in groups),
+                *(f"token {token_id}" for token_id in tokens),
+            ]
             raise ProgrammingError(f"role {role!r} is that of {', '.join(what)}: drop or revoke these first")
 
 
@@ -202,6 +232,14 @@ def check_columns(access: AccessRecord, before: TableDef, after: TableDef) -> No
 def _policy(access: AccessRecord, table: TableDef, name: str) -> Policy | None:
     folded = name.casefold()
     return next((policy for policy in access.policies_of(table.origin) if policy.name.casefold() == folded), None)
+
+
+def _group(access: AccessRecord, name: str) -> ResourceGroup:
+    found = access.group(name)
+    if found is None:
+        known = ", ".join(group.name for group in access.groups) or "none: CREATE RESOURCE GROUP makes one"
+        raise ProgrammingError(f"resource group {name!r} does not exist; there is {known}")
+    return found
 
 
 def _check_roles(access: AccessRecord, roles: tuple[str, ...]) -> None:

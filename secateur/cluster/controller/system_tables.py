@@ -37,6 +37,7 @@ from secateur.protocol.query import (
     ReadSystemTable,
     StatementDescription,
 )
+from secateur.protocol.tenants import GetTenantHours, TenantHour, TenantHours
 from secateur.wire import Reply, Request, encode_table
 
 Row = Mapping[str, Any]
@@ -108,6 +109,8 @@ class SystemTables:
             "latencies": self._latencies,
             "history": self._history_rows,
             "hot_keys": self._hot_keys,
+            "tenants": self._tenant_rows,
+            "resource_groups": self._group_rows,
         }
 
     async def answer(self, request: Request[ReadSystemTable]) -> Reply[Acknowledged]:
@@ -397,6 +400,38 @@ class SystemTables:
     async def _hot_keys(self) -> list[Row]:
         names = {table.table_id: table.name for table in self._state.catalog.tables()}
         return list(list_hot_keys(await self._members.ask_all(GetHotKeys()), names))
+
+    async def _group_rows(self) -> list[Row]:
+        return [asdict(group) for group in self._state.access.groups]
+
+    async def _tenant_rows(self) -> list[Row]:
+        return list(tenant_rows(answer for _, answer in await self._members.ask_all(GetTenantHours())))
+
+
+def tenant_rows(answers: Iterable[TenantHours]) -> Iterable[Row]:
+    """What each tenant has used of all members, by the hour, the newest last."""
+    lines: dict[tuple[int, str], TenantHour] = {}
+    for answer in answers:
+        for line in answer.lines:
+            known = lines.setdefault((line.hour, line.tenant), line)
+            if known is not line:
+                known.add(line)
+    for (hour, tenant), line in sorted(lines.items()):
+        timed = bool(line.latencies.total)
+        yield {
+            "tenant": tenant,
+            "hour": _moment(hour),
+            "statements": line.statements,
+            "failed": line.failed,
+            "refused": line.refused,
+            "processor_ms": 1000 * line.processor_s,
+            "waiting_ms": 1000 * line.waiting_s,
+            "rows_read": line.rows_read,
+            "rows": line.rows,
+            "bytes_sent": line.bytes_sent,
+            "p50_ms": line.latencies.percentile_ms(0.5) if timed else None,
+            "p99_ms": line.latencies.percentile_ms(0.99) if timed else None,
+        }
 
 
 def _schema(table: TableDef) -> pa.Schema:

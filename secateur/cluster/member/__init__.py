@@ -6,7 +6,10 @@ from secateur.exports import exports
 
 _FILES = {
     "admission.memory_admission": ["MemoryAdmission", "kernel_memory_of", "memory_limit_of"],
-    "admission.statement_admission": ["StatementAdmission", "StatementQueue", "full_member"],
+    "admission.statement_admission": ["StatementAdmission", "full_member"],
+    "admission.tenant_gate": ["TenantGate"],
+    "admission.tenants": ["TenantAccount", "TenantAccounts"],
+    "admission.statement_queue": ["StatementQueue", "TenantShare"],
     "changes.change_registry": ["ChangeKey", "ChangeRegistry", "RecordedChange"],
     "changes.change_turns": ["ChangeTurns", "full_partition", "full_table"],
     "changes.loads": ["MemberLoads"],
@@ -17,6 +20,7 @@ _FILES = {
     "monitoring.hot_keys": ["FrequentValue", "HotKeySampler", "SpaceSaving"],
     "monitoring.slow_statements": ["SlowStatements", "TimeSplit", "why_slow"],
     "monitoring.statement_log": ["StatementLog"],
+    "monitoring.tenant_ledger": ["TenantLedger"],
     "replication.acknowledgements": ["Acknowledgements", "UnconfirmedPublications"],
     "replication.replica": ["CountOut", "Effect", "Replica", "ReplicaPhase", "ReplicatedChange", "SendChange"],
     "replication.replication": ["Replication"],

@@ -15,9 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 from secateur.cluster.member.admission.memory_admission import kernel_memory_of
+from secateur.cluster.member.admission.tenant_gate import TenantGate
 from secateur.cluster.member.changes.writes import ManyWrites
 from secateur.cluster.member.member_parts import MemberParts, spill_directory
 from secateur.cluster.member.monitoring.stored_stats import StoredStats
+from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
 from secateur.cluster.member.persistence.persistence import Persistence
 from secateur.cluster.member.statement_handlers import StatementHandlers
 from secateur.cluster.member.tables.background_folds import BackgroundFolds
@@ -29,6 +31,7 @@ from secateur.errors import DamagedDirectoryError
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.jobs import GetJobMetrics, JobMetrics, RunAttempt, SubmitJob
 from secateur.protocol.membership import JoinRequest
+from secateur.protocol.message import Role
 from secateur.protocol.operations import Operation, OperationBase
 from secateur.protocol.recovery import AskToReturn
 from secateur.storage.log.disk import Disk
@@ -137,6 +140,7 @@ class Member(MemberParts):
             Operation.GET_PLAN: self._metadata.plan,
             Operation.GET_STATEMENTS: self._statement_log.send,
             Operation.GET_HOT_KEYS: self._hot_keys.send,
+            Operation.GET_TENANT_HOURS: self._statement_log.send_tenants,
             Operation.GET_MEMBER_STATS: stats.tell,
             Operation.GET_VITALS: stats.tell_vitals,
             Operation.BUILD_COPIES: self._built_copies.build,
@@ -168,7 +172,7 @@ class Member(MemberParts):
         joined = (await self._patient.request(joining)).message
         self._membership.know_views(joined.catalog_version, joined.views)
         if not self._server.knows_tokens:  # the record may have told it of newer ones meanwhile
-            self._server.take_access(joined.access)
+            self._take_access(joined.access)
         await self._lease.start()
         self._background.start(self._load_kernels(), f"member {self.member_id} loads its kernels")
 
@@ -267,12 +271,20 @@ class Member(MemberParts):
         """Answer a request; see :class:`secateur.wire.Handler`."""
         if not request.operation.is_housekeeping:
             self._counts.frames_received += 1
+        return self._checked(request) if self._tenants is None else self._tenants.handle(request, self._checked)
+
+    def _checked(self, request: Request[Any]) -> Handled:
         handler, rights = self.handlers[request.operation], request.peer.rights
         return handler(request) if rights is None else self._table_checks.handle(request, rights, handler)
 
     def answered(self, frame: bytes, peer: PeerInfo) -> bytes | None:
         """The frame that answers a short request of a peer; None where it is to be handled as any other."""
-        return self._statement_handlers.answered(frame, peer)
+        if self._tenants is None:
+            return self._statement_handlers.answered(frame, peer)
+        account = self._accounts.of(peer)
+        if not account.is_free and not self._tenants.may_answer(account):
+            return None
+        return self._statement_handlers.answered(frame, peer, account)
 
     def notify(self, request: Request[Any]) -> None:
         """Take a one-way message: those of jobs."""
@@ -283,6 +295,11 @@ class Member(MemberParts):
 
     def _hello(self, request: Request[Hello]) -> Reply[Greeting]:
         self._results.connected(request.peer)
+        if request.peer.role is Role.CLIENT:
+            self._accounts.connected(request.peer)
+            if request.peer.tenant and self._tenants is None:  # the gate is there from the first tenant on
+                self._tenants = TenantGate(self._accounts, self._admissions, self._results)
+                self._statement_log.ledger = TenantLedger(self._accounts)
         return Reply(Greeting(member=self.member_id))
 
     def _submit_job(self, request: Request[SubmitJob]) -> Handled:
@@ -306,6 +323,8 @@ class Member(MemberParts):
                 self._lease.turned(self._store.rows_written(), self._stepped.misses.by_table())
                 self._loads.drop_abandoned()
                 self._snapshots.drop_ended()
+                if self._statement_log.ledger is not None:
+                    self._statement_log.ledger.turned()
             except Exception:  # the loop must go on: without it the cluster takes this member for lost
                 _log.exception("member %s could not look after its loads", self.member_id)
             await asyncio.sleep(self._settings.lease_times.interval_s)

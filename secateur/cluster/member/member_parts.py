@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -18,6 +18,8 @@ from secateur.cluster.member.admission.memory_admission import (
     memory_limit_of,
 )
 from secateur.cluster.member.admission.statement_admission import Admissions, StatementAdmission, full_member
+from secateur.cluster.member.admission.tenant_gate import TenantGate
+from secateur.cluster.member.admission.tenants import TenantAccounts
 from secateur.cluster.member.changes.change_feeds import MemberChangeFeeds
 from secateur.cluster.member.changes.change_registry import ChangeRegistry
 from secateur.cluster.member.changes.changes import MemberChanges
@@ -62,6 +64,7 @@ from secateur.errors import Error
 from secateur.native import native_module
 from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.partitioning.topology.topology import MemberAddress, Topology
+from secateur.protocol.access import AccessRecord
 from secateur.protocol.catalog import GetExternalTable
 from secateur.protocol.changes import TwoPhaseKind
 from secateur.protocol.membership import ReportCopyLost
@@ -71,6 +74,9 @@ from secateur.protocol.query import DescribeStatement, ReadSystemTable, Statemen
 from secateur.storage.log.disk import Disk
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Handled, PeerInfo, Request, decode_table
+
+_QUICK_SLOTS: Final = 2
+"""Statements over few rows that run at once where there are tenants, for each kernel thread."""
 
 
 class MemberParts(ABC):
@@ -119,11 +125,14 @@ class MemberParts(ABC):
         self._persistence = None if disk is None else Persistence(member_id, settings, disk, self._store)
         self._log = None if self._persistence is None else self._persistence.log
         self._results = OpenResults(settings.result_bytes_max)
+        self._accounts = TenantAccounts()
         waiting_max = settings.max_waiting_statements
+        accounts, slots = self._accounts, settings.kernel_threads
         self._admissions = Admissions(
-            long=_admission(member_id, settings.max_running_statements, waiting_max),
-            quick=_admission(member_id, QUICK_THREADS_MAX, waiting_max),
+            long=_admission(member_id, settings.max_running_statements, waiting_max, slots, accounts),
+            quick=_admission(member_id, QUICK_THREADS_MAX, waiting_max, _QUICK_SLOTS * slots, accounts),
         )
+        self._tenants: TenantGate | None = None  # until one comes
         self._statement_log = StatementLog(
             member_id,
             self._admissions.is_waiting,
@@ -213,7 +222,7 @@ class MemberParts(ABC):
         self._external_reads = ExternalReads(member_id, self._jobs, threads.quick, self._fetch_external_table)
         plans = PlanSource(member_id, self._controller, self._peers, member_ids, settings.member_silence_s)
         misses = EstimateMisses(limits.estimate_miss_factor)
-        statement_threads = StatementThreads(threads.long, threads.quick, threads.changing)
+        statement_threads = StatementThreads(threads.long, threads.quick, threads.changing, threads.staged)
         self._statements = StatementRunner(
             member_id,
             self._store,
@@ -300,7 +309,7 @@ class MemberParts(ABC):
             self._alter_leases,
             self._alterations,
             self._persistence,
-            self._server.take_access,
+            self._take_access,
             self._jobs.member_lost,
             (
                 self._peers.update,
@@ -335,7 +344,16 @@ class MemberParts(ABC):
     def _connection_lost(self, member_id: str, error: Error) -> None:
         self._jobs.connection_lost(member_id, error)
 
+    def _take_access(self, access: AccessRecord) -> None:
+        self._server.take_access(access)
+        self._accounts.take_groups(access.groups)
+        self._admissions.long.shares_changed()
+        self._admissions.quick.shares_changed()
+
     def _gone(self, peer: PeerInfo) -> None:
+        self._accounts.gone(peer)
+        if self._tenants is not None:
+            self._tenants.gone(peer)
         self._results.gone(peer)
         self._statement_log.close(peer)
         self._leases.connection_gone(peer.connection_id)
@@ -382,8 +400,11 @@ class MemberParts(ABC):
         return self._membership.topology
 
 
-def _admission(member_id: str, running_max: int, waiting_max: int) -> StatementAdmission:
-    return StatementAdmission(running_max, waiting_max, full_member(member_id, running_max))
+def _admission(
+    member_id: str, running_max: int, waiting_max: int, slots: int, tenants: TenantAccounts
+) -> StatementAdmission:
+    refusal = full_member(member_id, running_max)
+    return StatementAdmission(running_max, waiting_max, refusal, slots=slots, tenants=tenants)
 
 
 def spill_directory(settings: ClusterSettings) -> Path | None:

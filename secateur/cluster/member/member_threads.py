@@ -57,14 +57,19 @@ class StatementThreads:
         long: Few, for calls over many rows: these wait for each other.
         quick: For calls over few rows.
         changing: For the queries of changes, whatever they read: writes wait until they have ended.
+        shared: For calls over many rows where there are tenants: admission lets few of them run, and a tenant that has
+            just come finds a thread.
     """
 
     long: Executor
     quick: Executor
     changing: Executor
+    shared: Executor
 
     def of(self, call: LocalExecution, peer: PeerInfo) -> Executor:
         """The executor for one call of a peer."""
         if peer is THIS_MEMBER:
             return self.changing
+        if peer.tenant:
+            return self.shared if is_long_over(call.rows) else self.quick
         return self.long if is_long_over(call.rows) else self.quick

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from secateur.cluster.member.admission.tenants import TenantAccount
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.changes.writes import confirmed, made_in_turns
@@ -18,6 +19,7 @@ from secateur.cluster.member.statements.query_steps import SteppedQueries
 from secateur.cluster.member.statements.snapshots import MemberSnapshots
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.threads import WORK
 from secateur.errors import Error
 from secateur.protocol import query
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkOutChange
@@ -88,7 +90,11 @@ class ManyExecutions:
             return None  # to be said of an execution of its own, which may be repeated
         if answer is not None:
             self._counts.executions += 1
-            self._log.note(plan.plan_id, started_s, time.perf_counter() - begun, answer)
+            elapsed_s = time.perf_counter() - begun
+            self._log.note(plan.plan_id, started_s, elapsed_s, answer, tenant=peer.tenant)
+            work = WORK.get()
+            if work is not None:
+                work.loop_s += elapsed_s
         return answer
 
     async def change(self, request: Request[ChangeMany]) -> Reply[ChangedMany]:
@@ -111,13 +117,14 @@ class ManyExecutions:
             return started_s, begun, answer
 
         made = await made_in_turns(len(asked.params), make, self._changes.together)
-        said = await confirmed([answer for _, _, answer in made])
+        changed = await confirmed([answer for _, _, answer in made])
         for started_s, begun, answer in made:
             elapsed_s = time.perf_counter() - begun
             error = None if isinstance(answer, Reply) else answer.exception()
             reply = answer if isinstance(answer, Reply) else None if error is not None else answer.result()
-            self._log.note(plan.plan_id, started_s, elapsed_s, None if reply is None else reply.message, error)
-        return Reply(said)
+            said = None if reply is None else reply.message
+            self._log.note(plan.plan_id, started_s, elapsed_s, said, error, request.peer.tenant)
+        return Reply(changed)
 
 
 class StatementHandlers:
@@ -178,7 +185,7 @@ class StatementHandlers:
             Operation.KILL_STATEMENT: self._kill_statement,
         }
 
-    def answered(self, frame: bytes, peer: PeerInfo) -> bytes | None:
+    def answered(self, frame: bytes, peer: PeerInfo, account: TenantAccount | None = None) -> bytes | None:
         """The frame that answers a short request of a peer; None where it is to be handled as any other."""
         begun = time.perf_counter()
         rights = peer.rights
@@ -189,7 +196,9 @@ class StatementHandlers:
         self._counts.executions += 1
         elapsed_s = time.perf_counter() - begun
         if answer.plan_id is not None and answer.said is not None:
-            self._log.note(answer.plan_id, time.time() - elapsed_s, elapsed_s, answer.said)
+            self._log.note(answer.plan_id, time.time() - elapsed_s, elapsed_s, answer.said, None, peer.tenant)
+        if account is not None:
+            account.answered(elapsed_s, len(answer.frame), answer.said is not None)
         return answer.frame
 
     def _execute(self, request: Request[query.Execute]) -> Handled:

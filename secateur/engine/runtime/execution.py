@@ -417,6 +417,7 @@ def measure(
             _measure_output(edge, position, tasklets, sent_bytes.get(edge.index, 0))
             for position, edge in enumerate(outbound)
         ),
+        processor_s=sum(entry.processor_s for entry in each),
     )
 
 
@@ -432,6 +433,7 @@ def _measure_tasklet(index: int, tasklet: Tasklet) -> TaskletMetrics:
         bytes_out=sum(writer.bytes for writer in tasklet.writers),
         busy_s=tasklet.busy_s,
         offload_s=tasklet.offload_s,
+        processor_s=tasklet.processor_s,
     )
 
 

@@ -24,6 +24,7 @@ from secateur.dag.processor import Processor, ProcessorContext
 from secateur.engine.exchange.inbox import Inbox
 from secateur.engine.exchange.outbox import DirectOutbox, EdgeWriter, WaitingOutbox
 from secateur.engine.failure import located
+from secateur.engine.processor_meter import METER
 from secateur.engine.runtime.job_logs import LogScope
 from secateur.engine.scheduler import Scheduler
 from secateur.engine.threads import LONG_AFTER_S, CallOutcome, ProcessorThread
@@ -165,6 +166,7 @@ class Tasklet:
         self.is_scheduled = False
         self.turns_s = 0.0
         self.offload_s = 0.0
+        self.processor_s = 0.0
         self._thread_s = 0.0
 
     @property
@@ -429,10 +431,12 @@ class Tasklet:
 
     def _timed_offload(self, call: Callable[[], T]) -> T:
         start = perf_counter()
+        metered = METER.begin() if METER.is_on else None
         try:
             with self._logged():
                 return call()
         finally:
+            self.processor_s += 0.0 if metered is None else METER.end(metered)
             self.offload_s += perf_counter() - start
 
     def _called(self, outcome: CallOutcome) -> None:

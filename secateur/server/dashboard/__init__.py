@@ -11,7 +11,7 @@ from secateur.exports import exports
 
 _FILES = {
     "overview": ["Mark", "Period", "Series", "alerts", "draw_chart", "minute_of"],
-    "pages": ["HOT_KEYS", "JOBS", "LOADS", "NEXT_HEADER", "SortedColumn", "TableSort", "spelled_keys"],
+    "pages": ["HOT_KEYS", "JOBS", "LOADS", "NEXT_HEADER", "TENANTS", "SortedColumn", "TableSort", "spelled_keys"],
     "partition_map": ["HeatOfTable", "PartitionHeat", "Uses", "draw_partition_map"],
     "plan_routes": ["check_query"],
     "pruning_report": ["report_pruning", "tables_of"],

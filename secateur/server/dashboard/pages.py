@@ -204,6 +204,31 @@ has the sum of its shares, and the member that has sampled it most.
 _SAMPLING: Final = "SELECT value FROM secateur.settings WHERE name = 'hot_key_sampling'"
 
 
+_TENANT_COLUMNS: Final = (
+    SortedColumn("tenant", "Tenant", hint="the claim tenant of a token, else its principal, else its id"),
+    SortedColumn(
+        "processor_ms", "Processor time", True, "of kernel calls, and of event loops for short statements"
+    ),
+    SortedColumn("waiting_ms", "Waiting", True, "for the turn of its statements"),
+    SortedColumn("statements", "Statements", True, "that have ended, gets included"),
+    SortedColumn("failed", "Failed", True),
+    SortedColumn("refused", "Refused", True, "because of a limit, or because too many waited"),
+    SortedColumn("p50_ms", "p50", True, "of the newest hour in which it had statements"),
+    SortedColumn("p99_ms", "p99", True, "of the newest hour in which it had statements"),
+    SortedColumn("rows_read", "Rows read", True, "by kernel calls"),
+    SortedColumn("rows", "Rows", True, "of results, and changed ones"),
+    SortedColumn("bytes_sent", "Sent", True, "bytes of answers"),
+)
+TENANTS: Final = (
+    "SELECT tenant, sum(processor_ms) AS processor_ms, sum(waiting_ms) AS waiting_ms,"
+    " sum(statements)::BIGINT AS statements, sum(failed)::BIGINT AS failed, sum(refused)::BIGINT AS refused,"
+    " arg_max(p50_ms, hour) AS p50_ms, arg_max(p99_ms, hour) AS p99_ms, sum(rows_read)::BIGINT AS rows_read,"
+    " sum(rows)::BIGINT AS rows, sum(bytes_sent)::BIGINT AS bytes_sent"
+    " FROM secateur.tenants GROUP BY tenant ORDER BY processor_ms DESC, tenant"
+)
+"""A row for each tenant, with what it has used in the hours that members remember."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Page:
     """A page.
@@ -354,6 +379,13 @@ def _hot_keys(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     return {"sort": sort, "rows": sort.rows(spelled_keys(server.readings.rows(HOT_KEYS))), "every": every}
 
 
+def _tenants(server: ServerOfCaller, query: Query) -> dict[str, Any]:
+    rows = server.readings.rows(TENANTS)
+    sort = TableSort.of(_TENANT_COLUMNS, query, "-processor_ms", names=("find",))
+    whole_ms = sum(row["processor_ms"] for row in rows)
+    return {**_found(sort, rows, query, "tenant"), "whole_ms": whole_ms}
+
+
 def _sql(server: ServerOfCaller, query: Query) -> dict[str, Any]:
     return {"sql": query.get("sql", ""), "columns": server.readings.rows(_COLUMNS), "columns_max": _COLUMNS_MAX}
 
@@ -370,6 +402,7 @@ _PAGES: Final = (
     _Page("/statements/{fingerprint}", "Statement", "statement.html", _statement, is_listed=False),
     _Page("/pruning", "Pruning", "pruning.html", _pruning),
     _Page("/hot-keys", "Hot keys", "hot-keys.html", _hot_keys),
+    _Page("/tenants", "Tenants", "tenants.html", _tenants),
     _Page("/sql", "SQL", "sql.html", _sql),
     _Page("/tables", "Tables", "tables.html", _tables),
     _Page("/loads", "Loads", "loads.html", _rows_of(LOADS)),

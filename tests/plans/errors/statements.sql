@@ -295,7 +295,7 @@ NotSupportedError: schema 'other' is not supported: tables and views are in the 
 -- what stands in front of a name, 3
 SELECT 1 FROM secateur.orders
 /*
-UnknownTableError: table 'orders' does not exist in schema secateur; there is members, types, tables, columns, checks, indexes, partitions, latencies, history, hot_keys, tokens, roles, grants, policies, settings, jobs, loads, events, statements, newest_statements, running_statements, statement_summaries (line 1, column 15)
+UnknownTableError: table 'orders' does not exist in schema secateur; there is members, types, tables, columns, checks, indexes, partitions, latencies, history, hot_keys, resource_groups, tenants, tokens, roles, grants, policies, settings, jobs, loads, events, statements, newest_statements, running_statements, statement_summaries (line 1, column 15)
   SELECT 1 FROM secateur.orders
                 ^^^^^^^^^^^^^^^
 */

@@ -15,7 +15,19 @@ from secateur.errors import Error
 from secateur.server import HttpServer
 
 PAGES = [
-    *("/", "/members", "/partitions", "/statements", "/pruning", "/hot-keys", "/sql", "/tables", "/loads", "/jobs"),
+    *(
+        "/",
+        "/members",
+        "/partitions",
+        "/statements",
+        "/pruning",
+        "/hot-keys",
+        "/tenants",
+        "/sql",
+        "/tables",
+        "/loads",
+        "/jobs",
+    ),
     "/events",
 ]
 ONE = "SELECT count(*) AS orders FROM orders WHERE customer = ?"

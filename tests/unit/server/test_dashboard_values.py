@@ -14,6 +14,7 @@ from secateur.server.dashboard import (
     HOT_KEYS,
     JOBS,
     LOADS,
+    TENANTS,
     HeatOfTable,
     SortedColumn,
     TableSort,
@@ -25,6 +26,7 @@ from secateur.server.dashboard import (
     spelled_keys,
     tables_of,
 )
+from secateur.server.metrics import TENANTS as TENANT_METRICS
 
 COLUMNS = (SortedColumn("id", "Member"), SortedColumn("rows", "Rows", True))
 ROWS = [{"id": "m2", "rows": 5}, {"id": "m10", "rows": None}, {"id": "m1", "rows": 9}]
@@ -162,6 +164,32 @@ def test_hot_keys_of_several_members_are_added_up() -> None:
         ("A", 0.75, 30, 3, "m3"),
         ("B", 0.375, 15, 3, "m2"),
     ]
+
+
+def test_hours_of_a_tenant_are_added_up() -> None:
+    names = "tenant, hour, processor_ms, rows, p99_ms"
+    hours = f"('a', 1, 10, 5, 1.0), ('b', 2, 1000, 2, 2.0), ('a', 2, 30, 7, 3.0)) t({names})"
+    left = ("waiting_ms", "statements", "failed", "refused", "p50_ms", "rows_read", "bytes_sent")
+    others = ", ".join(f"0 AS {name}" for name in left)
+    rows = f"SELECT *, {others} FROM (VALUES {hours}"
+    assert answered(TENANTS, "tenants", rows, "tenant|processor_ms|^rows$|p99_ms") == [
+        ("b", 1000, 2.0, 2),
+        ("a", 40, 3.0, 12),
+    ]
+
+
+def test_tenants_beyond_the_fiftieth_share_a_label() -> None:
+    names = ("statements", "failed", "refused", "waiting_ms", "rows_read", "bytes_sent")
+    others = ", ".join(f"1 AS {name}" for name in names)
+    rows = (
+        f"SELECT CASE range WHEN 99 THEN '' WHEN 98 THEN 'others' ELSE 't' || range END AS tenant, 2 AS hour,"
+        f" range AS processor_ms, {others} FROM range(100)"
+        f" UNION ALL SELECT 'old' AS tenant, 1 AS hour, 9e9 AS processor_ms, {others}"
+    )
+    found = dict(answered(TENANT_METRICS, "tenants", rows, "tenant|statements"))
+    assert len(found) == 51
+    assert (found["owner"], found["t97"], found["others"]) == (1, 1, 50)
+    assert "old" not in found
 
 
 @pytest.mark.parametrize(

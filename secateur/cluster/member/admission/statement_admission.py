@@ -11,101 +11,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
+from secateur.cluster.member.admission.statement_queue import StatementQueue
+from secateur.cluster.member.admission.tenants import TenantAccounts
 from secateur.cluster.member.statements.local_execution import LocalExecution
-from secateur.engine.threads import is_long_over
+from secateur.engine.threads import WORK, is_long_over
 from secateur.errors import LimitExceededError
 from secateur.wire import PeerInfo
 
-S = TypeVar("S")
-
-
-class StatementQueue(Generic[S]):
-    """Statements by their session. A statement is any object; none is in the queue twice.
-
-    Sessions whose statements wait take turns, so a session with a hundred of them delays one with a single statement by
-    one statement. When the queue is full, the newest statement of the session with most waiting ones is refused, which
-    may be the one that has just come: whoever fills the queue is refused first.
-
-    It decides only; :class:`StatementAdmission` waits.
-
-    Source: B. Suter, T. Lakshman, D. Stiliadis, A. Choudhury, "Design considerations for supporting TCP with per-flow
-    queueing", 1998 (longest queue drop); J. Nagle, "On packet switches with infinite storage", 1985 (one queue per
-    source).
-
-    Args:
-        running_max: Statements that run at once, at least 1.
-        waiting_max: Statements that wait, at least 0.
-
-    Attributes:
-        running: Statements that run.
-        waiting: Statements that wait.
-    """
-
-    def __init__(self, running_max: int, waiting_max: int) -> None:
-        self.running = 0
-        self.waiting = 0
-        self._running_max = running_max
-        self._waiting_max = waiting_max
-        self._turns: OrderedDict[str, deque[S]] = OrderedDict()
-        """Sessions with waiting statements, in the order of their turns."""
-
-    def came(self, session: str, statement: S) -> S | None:
-        """A statement has come. It runs at once if fewer than ``running_max`` run, and waits otherwise.
-
-        Returns:
-            The statement that is refused because too many wait, this one or another; None if none is.
-        """
-        if self.running < self._running_max:
-            self.running += 1
-            return None
-        self._turns.setdefault(session, deque()).append(statement)
-        self.waiting += 1
-        if self.waiting <= self._waiting_max:
-            return None
-        most = max(map(len, self._turns.values()))
-        longest = session if len(self._turns[session]) == most else self._longest(most)
-        refused = self._turns[longest][-1]
-        self.left(longest, refused)
-        return refused
-
-    def ended(self) -> S | None:
-        """A running statement has ended.
-
-        Returns:
-            The statement that runs now in its place; None if none waits.
-        """
-        if not self._turns:
-            self.running -= 1
-            return None
-        session, queue = self._turns.popitem(last=False)
-        self.waiting -= 1
-        following = queue.popleft()
-        if queue:
-            self._turns[session] = queue
-        return following
-
-    def left(self, session: str, statement: S) -> None:
-        """A statement is given up; nothing happens if it does not wait any more."""
-        queue = self._turns.get(session)
-        if queue is None or statement not in queue:
-            return
-        queue.remove(statement)
-        self.waiting -= 1
-        if not queue:
-            del self._turns[session]
-
-    def _longest(self, most: int) -> str:
-        return next(session for session, queue in self._turns.items() if len(queue) == most)
-
-
-_Turn: TypeAlias = "asyncio.Future[None]"
+_Turn: TypeAlias = "tuple[asyncio.Future[None], str]"
+"""Is done when the turn of a statement has come; and its tenant."""
 
 Refusal: TypeAlias = Callable[[int, int], LimitExceededError]
 """Makes the error of a refused statement, from the numbers of running and of waiting statements."""
@@ -119,16 +39,30 @@ class StatementAdmission:
         waiting_max: Statements that wait for one of those to end; one more is refused.
         refusal: Makes the error for it.
         running: Statements that run already, and for which :meth:`end` will be called.
+        slots: Statements that run at once while tenants beside the owner are there; None for ``running_max``.
+        tenants: Knows their shares, and how long they have waited; None where all have the same.
 
     Attributes:
         refused: How many statements were refused until now.
     """
 
-    def __init__(self, running_max: int, waiting_max: int, refusal: Refusal, *, running: int = 0) -> None:
+    def __init__(
+        self,
+        running_max: int,
+        waiting_max: int,
+        refusal: Refusal,
+        *,
+        running: int = 0,
+        slots: int | None = None,
+        tenants: TenantAccounts | None = None,
+    ) -> None:
         self.refused = 0
         self._refusal = refusal
-        self._queue: StatementQueue[_Turn] = StatementQueue(running_max, waiting_max)
-        self._queue.running = running
+        self._tenants = tenants or TenantAccounts()
+        self._charges = slots is not None
+        self._queue: StatementQueue[_Turn] = StatementQueue(
+            running_max, waiting_max, slots=slots, share_of=self._tenants.share_of, running=running
+        )
         self._waiting: set[asyncio.Task[Any]] = set()
         self._waited_s: WeakKeyDictionary[asyncio.Task[Any], float] = WeakKeyDictionary()
 
@@ -168,7 +102,7 @@ class StatementAdmission:
         try:
             yield waits
         finally:
-            self.end()
+            self.end(peer)
 
     async def begin(self, peer: PeerInfo) -> bool:
         """Wait for the turn of a statement, as :meth:`admitted` does; :meth:`end` is to follow.
@@ -176,40 +110,56 @@ class StatementAdmission:
         Raises:
             LimitExceededError: As there.
         """
-        session, turn = peer.session, asyncio.get_running_loop().create_future()
+        turn = asyncio.get_running_loop().create_future(), peer.tenant
         running = self._queue.running
-        refused = self._queue.came(session, turn)
+        refused = self._queue.came(peer.session, turn, peer.tenant)
         if refused is not None:
             self.refused += 1
-            refused.set_exception(self._refusal(self.running, self.waiting))
+            refused[0].set_exception(self._refusal(self.running, self.waiting))
         waits = self._queue.running == running
         if waits:
-            await self._its_turn(session, turn)
+            await self._its_turn(peer, turn)
         return waits
 
-    def end(self) -> None:
-        """A statement has ended: it is the turn of the next one."""
-        following = self._queue.ended()
-        while following is not None and following.done():  # its statement was cancelled, and has not left yet
-            following = self._queue.ended()
-        if following is not None:
-            following.set_result(None)
+    def end(self, peer: PeerInfo) -> None:
+        """A statement of a client has ended: it is the turn of the next one."""
+        work = WORK.get() if self._charges else None
+        following = self._queue.ended(peer.tenant, 0.0 if work is None else work.uncharged_s())
+        while following is not None:
+            turn, tenant = following
+            if turn.done():  # its statement was cancelled, and has not left yet
+                following = self._queue.ended(tenant)
+            else:
+                turn.set_result(None)
+                following = self._queue.following()
 
-    async def _its_turn(self, session: str, turn: _Turn) -> None:
+    def charge(self, peer: PeerInfo, cost_s: float) -> None:
+        """A client has used processor time beside its statements, such as for the rest of a result."""
+        self._queue.charge(peer.tenant, cost_s)
+
+    def shares_changed(self) -> None:
+        """Ask for the shares of all tenants again."""
+        self._queue.shares_changed()
+
+    async def _its_turn(self, peer: PeerInfo, turn: _Turn) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._waiting.add(task)
         begun = time.perf_counter()
         try:
-            await turn
+            await turn[0]
         except asyncio.CancelledError:
-            self._queue.left(session, turn)
-            if not turn.cancelled() and turn.exception() is None:
-                self.end()  # its turn came at the same moment
+            self._queue.left(peer.session, turn, peer.tenant)
+            if not turn[0].cancelled() and turn[0].exception() is None:
+                self.end(peer)  # its turn came at the same moment
+            raise
+        except LimitExceededError:
+            self._tenants.refused(peer)
             raise
         finally:
             self._waiting.discard(task)
-            self._waited_s[task] = time.perf_counter() - begun
+            self._waited_s[task] = waited_s = time.perf_counter() - begun
+            self._tenants.waited(peer, waited_s)
 
 
 def full_member(member_id: str, running_max: int) -> Refusal:

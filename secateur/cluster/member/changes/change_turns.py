@@ -59,13 +59,13 @@ class ChangeTurns(Generic[K]):
         """Whether no change has or awaits its turn: one that is made without a pause needs none."""
         return key not in self._turns
 
-    def end(self, key: K) -> None:
-        """The change is made, or will not be."""
+    def end(self, key: K, peer: PeerInfo) -> None:
+        """The change of a client is made, or will not be."""
         turns = self._turns[key]
         if turns is None:
             del self._turns[key]
         else:
-            turns.end()
+            turns.end(peer)
             self._forget_unused(key, turns)
 
     @asynccontextmanager
@@ -79,7 +79,7 @@ class ChangeTurns(Generic[K]):
         try:
             yield
         finally:
-            self.end(key)
+            self.end(key, peer)
 
     def _forget_unused(self, key: K, turns: StatementAdmission) -> None:
         if not turns.running and self._turns.get(key) is turns:

@@ -318,7 +318,7 @@ class MemberChanges:
                 work.append(self._work(finding, table_id, 1, read, rows, sent_bytes, kernel_s))
             return made
         finally:
-            self._turns.end(turn)
+            self._turns.end(turn, peer)
 
     def _upserted(
         self, upsert: RowUpsert, table_id: int, partition: int, params: Sequence[Any]

@@ -25,7 +25,8 @@ from msgspec.structs import replace
 
 from secateur.cluster.member.monitoring.slow_statements import TimeSplit
 from secateur.cluster.member.monitoring.statement_sums import EndedStatement, StatementSums, summarize_plans
-from secateur.engine.threads import KERNEL_TIMES
+from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
+from secateur.engine.threads import WORK, StatementWork
 from secateur.errors import JobCancelledError, ProgrammingError
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkedOut, WorkOutChange
 from secateur.protocol.query import (
@@ -40,6 +41,7 @@ from secateur.protocol.query import (
     StatementEntry,
     Statements,
 )
+from secateur.protocol.tenants import GetTenantHours, TenantHours
 from secateur.wire import PeerInfo, Reply, Request
 
 _ENDED_MAX: Final = 1000
@@ -58,6 +60,7 @@ class _Begun(msgspec.Struct, frozen=True, gc=False):
     pruning: bool
     started_s: float
     at_s: float
+    tenant: str
 
 
 class _Running(msgspec.Struct):
@@ -89,7 +92,7 @@ class _Reading:
     peer: PeerInfo
     queued_s: float
     made_s: float
-    kernel_times: list[float]
+    work: StatementWork | None
     task: asyncio.Task[Any] | None = None
 
 
@@ -104,6 +107,9 @@ class StatementLog:
         waited_s: Seconds for which a statement has waited for its turn, by the task that works on it.
         slow_s: Seconds from which on a statement is told to ``on_slow``; None: none is.
         on_slow: Is told each slow statement when it has ended.
+
+    Attributes:
+        ledger: Adds up what tenants have used; None where there are none.
     """
 
     def __init__(
@@ -133,12 +139,13 @@ class StatementLog:
         self._held_max = ended_max + max(ended_max // 4, 1)
         self._added_up = 0  # of those that have ended, the first ones that are in the sums
         self._sums = StatementSums(is_system)
+        self.ledger: TenantLedger | None = None
 
     def execute(
         self, request: Request[M], run: Callable[[Request[M]], Reply[Any] | Awaitable[Reply[Any]]]
     ) -> Reply[Any] | Awaitable[Reply[Any]]:
         """Run a statement, and remember it."""
-        begun = self._begin(request.message.plan, request.message.pruning)
+        begun = self._begin(request.message.plan, request.message.pruning, request.peer)
         try:
             reply = run(request)
         except Exception as error:
@@ -157,9 +164,9 @@ class StatementLog:
         self._finish(begun, reply.message, None)
         return reply
 
-    def _begin(self, plan_id: str, pruning: bool) -> _Begun:
+    def _begin(self, plan_id: str, pruning: bool, peer: PeerInfo) -> _Begun:
         self._count += 1
-        return _Begun(self._count, plan_id, pruning, time.time(), time.perf_counter())
+        return _Begun(self._count, plan_id, pruning, time.time(), time.perf_counter(), peer.tenant)
 
     def _finish(
         self,
@@ -169,7 +176,8 @@ class StatementLog:
         split: Callable[[], TimeSplit] = TimeSplit,
     ) -> None:
         elapsed_s = time.perf_counter() - begun.at_s
-        self._append((begun.number, begun.plan_id, begun.pruning, begun.started_s, elapsed_s, said, failure), split)
+        number, plan_id, pruning, started_s = begun.number, begun.plan_id, begun.pruning, begun.started_s
+        self._append((number, plan_id, pruning, started_s, elapsed_s, said, failure, begun.tenant), split)
 
     def note(
         self,
@@ -178,11 +186,12 @@ class StatementLog:
         elapsed_s: float,
         said: msgspec.Struct | None,
         error: BaseException | None = None,
+        tenant: str = "",
     ) -> None:
-        """Remember a statement with pruning that has ended already, with its answer or its error."""
+        """Remember a statement with pruning of a tenant that has ended already, with its answer or its error."""
         self._count = number = self._count + 1
         failure = None if error is None else _described_failure(error)
-        self._append((number, plan_id, True, started_s, elapsed_s, said, failure))
+        self._append((number, plan_id, True, started_s, elapsed_s, said, failure, tenant))
 
     def scattered(
         self,
@@ -204,7 +213,8 @@ class StatementLog:
             if not said.is_declined:
                 read, whole, members = listed.partitions_read, listed.partitions_total, sorted(listed.members)
                 ran = Executed("scatter", read, whole, said.topology_version, said.rows, members=members)
-                self.note(request.message.plan, started_s, time.perf_counter() - begun, ran)
+                elapsed_s = time.perf_counter() - begun
+                self.note(request.message.plan, started_s, elapsed_s, ran, tenant=request.peer.tenant)
             return reply
 
         async def noted_later(answering: Awaitable[Reply[FirstStageRows]]) -> Reply[FirstStageRows]:
@@ -240,7 +250,10 @@ class StatementLog:
 
     def _add_up(self) -> None:
         """Add those up that have ended since this was done last."""
-        self._sums.add(self._ended[self._added_up :])
+        ended = self._ended[self._added_up :]
+        self._sums.add(ended)
+        if self.ledger is not None:
+            self.ledger.add(ended)
         self._added_up = len(self._ended)
 
     def _settled(self, begun: _Begun, reply: asyncio.Future[Reply[Any]]) -> None:
@@ -256,9 +269,10 @@ class StatementLog:
         running = self._running[begun.number] = _Running(begun, task)
         said: msgspec.Struct | None = None
         failure = None
-        kernel_times: list[float] = []
-        if self._slow_s < math.inf:
-            KERNEL_TIMES.set(kernel_times)  # of this task, and of those that it starts
+        work = WORK.get()
+        if work is None and self._slow_s < math.inf:
+            work = StatementWork()
+            WORK.set(work)  # of this task, and of those that it starts
         try:
             answer = await reply
             said = answer.message
@@ -274,11 +288,9 @@ class StatementLog:
             if isinstance(said, Executed) and said.has_more:
                 self.close(peer)
                 made_s, queued_s = time.perf_counter() - begun.at_s, self._waited_s(task)
-                self._reading[peer.connection_id] = _Reading(
-                    begun, said, said.rows, peer, queued_s, made_s, kernel_times
-                )
+                self._reading[peer.connection_id] = _Reading(begun, said, said.rows, peer, queued_s, made_s, work)
             else:
-                self._finish(begun, said, failure, lambda: TimeSplit(self._waited_s(task), 0.0, sum(kernel_times)))
+                self._finish(begun, said, failure, lambda: TimeSplit(self._waited_s(task), 0.0, _kernel_s(work)))
 
     async def next(
         self, request: Request[NextRows], read: Callable[[Request[NextRows]], Awaitable[Reply[PartOfRows]]]
@@ -355,13 +367,20 @@ class StatementLog:
                 reading.begun,
                 said,
                 failure,
-                lambda: TimeSplit(reading.queued_s, elapsed_s - reading.made_s, sum(reading.kernel_times)),
+                lambda: TimeSplit(reading.queued_s, elapsed_s - reading.made_s, _kernel_s(reading.work)),
             )
 
     def totals(self) -> list[ExecutionTotals]:
         """The totals of all ended statements, by how they ran."""
         self._add_up()
         return self._sums.totals
+
+    def send_tenants(self, _: Request[GetTenantHours]) -> Reply[TenantHours]:
+        """What tenants have used, by the hour."""
+        if self.ledger is None:
+            return Reply(TenantHours())
+        self._add_up()
+        return Reply(TenantHours(self.ledger.lines()))
 
     def send(self, request: Request[GetStatements]) -> Reply[Statements]:
         """The running ones, then the ended ones from new to old; and what all that have ended come to.
@@ -394,7 +413,7 @@ class StatementLog:
             yield _unended(reading.begun, "running", now_s, reading.rows)
 
     def _described(self, entry: EndedStatement) -> StatementEntry:
-        number, plan_id, pruning, started_s, elapsed_s, said, failure = entry
+        number, plan_id, pruning, started_s, elapsed_s, said, failure, _ = entry
         found = StatementEntry(
             number=number,
             plan_id=plan_id,
@@ -427,6 +446,10 @@ def _unended(begun: _Begun, state: str, now_s: float, rows: int | None = None) -
         elapsed_ms=1000 * (now_s - begun.started_s),
         rows=rows,
     )
+
+
+def _kernel_s(work: StatementWork | None) -> float:
+    return 0.0 if work is None else sum(work.kernel_times)
 
 
 def _newest_of_plans(entries: Iterable[EndedStatement], count: int) -> Iterator[EndedStatement]:

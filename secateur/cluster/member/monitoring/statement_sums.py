@@ -13,9 +13,9 @@ from secateur.protocol.changes import ChangedRows, WorkedOut
 from secateur.protocol.plan_summary import LatencyHistogram, ListedExecutions, PlanSummary
 from secateur.protocol.query import Executed, ExecutionTotals, PlanExecutions
 
-EndedStatement: TypeAlias = tuple[int, str, bool, float, float, msgspec.Struct | None, str | None]
+EndedStatement: TypeAlias = tuple[int, str, bool, float, float, msgspec.Struct | None, str | None, str]
 """Number, id of the plan, whether it was pruned, seconds since the epoch, seconds that it took, what the answer says,
-and what went wrong."""
+what went wrong, and the tenant that it was for."""
 
 
 def _how_it_ran(said: msgspec.Struct | None) -> str:
@@ -66,7 +66,7 @@ class StatementSums:
         by_plan: dict[str, list[float]] = {}
         by_execution: dict[str, list[EndedStatement]] = {}
         for entry in entries:
-            _, plan_id, _, _, elapsed_s, said, _ = entry
+            _, plan_id, _, _, elapsed_s, said, _, _ = entry
             times = by_plan.pop(plan_id, [])
             times.append(1000 * elapsed_s)
             by_plan[plan_id] = times  # last, because it has run last
@@ -91,8 +91,8 @@ class StatementSums:
     def _add_totals(self, groups: Mapping[str, list[EndedStatement]]) -> None:
         for execution, group in groups.items():
             known = self._totals.get(execution) or ExecutionTotals(execution, 0, 0.0, LatencyHistogram())
-            times = [1000 * elapsed_s for _, _, _, _, elapsed_s, _, _ in group]
-            executed = [said for _, _, _, _, _, said, _ in group if isinstance(said, Executed)]
+            times = [1000 * elapsed_s for _, _, _, _, elapsed_s, *_ in group]
+            executed = [said for _, _, _, _, _, said, *_ in group if isinstance(said, Executed)]
             self._totals[execution] = ExecutionTotals(
                 execution,
                 known.statements + len(times),

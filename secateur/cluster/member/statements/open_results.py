@@ -20,6 +20,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from secateur.engine.sql.row_stream import RowStream
+from secateur.engine.threads import WORK
 from secateur.errors import LimitExceededError, MemberLostError, ProtocolError
 from secateur.protocol.query import Executed, NextRows, PartOfRows
 from secateur.wire import PeerInfo, Reply, Request, encode_table
@@ -53,6 +54,13 @@ class OpenResults:
     def held_bytes(self) -> int:
         """Bytes of rows that were made and not read yet."""
         return sum(stream.held_bytes for stream in self._streams.values()) if self._streams else 0
+
+    @property
+    def bytes_max(self) -> int:
+        """Bytes that the result of the statement of this task may hold."""
+        work = WORK.get()
+        own = None if work is None else work.result_bytes_max
+        return self.held_bytes_max if own is None else min(own, self.held_bytes_max)
 
     def connected(self, peer: PeerInfo) -> None:
         """A connection is open; results of any other are given up."""
@@ -108,7 +116,7 @@ class OpenResults:
         Raises:
             LimitExceededError: It is.
         """
-        if table.nbytes > self.held_bytes_max:
+        if table.nbytes > self.bytes_max:
             raise self._too_much(table.nbytes)
         return table
 
@@ -127,6 +135,9 @@ class OpenResults:
         """
         try:
             rows = await stream.take(grant_bytes)
+            made_bytes = rows.nbytes + stream.held_bytes
+            if made_bytes > self.bytes_max < self.held_bytes_max:
+                raise self._too_much(made_bytes)
             if not stream.is_done:
                 if self.held_bytes + stream.held_bytes > self.held_bytes_max:
                     raise self._too_much(stream.held_bytes)
@@ -180,6 +191,13 @@ class OpenResults:
         self._streams.clear()
 
     def _too_much(self, more_bytes: int) -> LimitExceededError:
+        own = self.bytes_max
+        if own < self.held_bytes_max and more_bytes > own:
+            return LimitExceededError(
+                f"the result takes {more_bytes:,} bytes, and one of this tenant may take {own:,} (max_memory of its"
+                " resource group): ask for fewer rows or columns",
+                limit="max_memory",
+            )
         held = f", and results that are being read hold {self.held_bytes:,} bytes already" if self._streams else ""
         return LimitExceededError(
             f"the result takes {more_bytes:,} bytes{held}; all of them may take {self.held_bytes_max:,}, the"

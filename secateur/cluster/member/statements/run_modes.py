@@ -36,10 +36,11 @@ from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, LocalRowStream, RowStream
 from secateur.engine.sql.select_job import select_dag
 from secateur.engine.sql.select_plan import PinnedScan, SelectPlan
-from secateur.engine.threads import KERNEL_TIMES, in_thread
+from secateur.engine.threads import WORK, StatementWork, in_thread
 from secateur.errors import DataChangedError, DataError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.access import Admitted
+from secateur.protocol.metrics import VertexMetrics
 from secateur.protocol.query import Execute, Executed, GetPlan
 from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request, ShortTable, encode_table
@@ -156,7 +157,7 @@ class DistributedStatements:
         if asked.grant is None:
             with self._results.running(request.peer):
                 _, result = await self.result_of(
-                    plan, asked, partitions, topology, lambda: ResultCollector(self._results.held_bytes_max)
+                    plan, asked, partitions, topology, lambda: ResultCollector(self._results.bytes_max)
                 )
             return ran.reply(result.table(), self.touched(result))
         grant = within_bounds(asked.grant)
@@ -217,9 +218,9 @@ class DistributedStatements:
         )
         job = await self._jobs.start_job(dag, config, asked.params, topology, result=result)
         job.when_done(lambda: self._misses.compare_scans(plan, job.metrics) if job.is_complete else None)
-        times = KERNEL_TIMES.get()
-        if times is not None:
-            job.when_done(lambda: times.extend(entry.offload_s for entry in job.metrics))
+        work = WORK.get()
+        if work is not None:
+            job.when_done(lambda: _count(work, job.metrics))
         return job
 
 
@@ -373,6 +374,9 @@ class RunModes(PreparedStatements):
         self, call: LocalExecution, request: Request[Execute], ran: StatementRun
     ) -> Reply[Executed]:
         params, grant, peer = request.message.params, request.message.grant, request.peer
+        work = WORK.get()
+        if work is not None:
+            work.rows_read += call.rows
         with self._results.running(peer):
             if grant is None:
                 return ran.reply(
@@ -402,11 +406,25 @@ class RunModes(PreparedStatements):
     ) -> ScatteredRows | None:
         """Run a statement by scatter; None if it has to run as a job."""
         try:
-            return await while_loads_end(lambda: self._scattered.run(plan, asked.params, partitions, topology))
+            found = await while_loads_end(lambda: self._scattered.run(plan, asked.params, partitions, topology))
         except DataError:
             if not plan.gathered:
                 raise
             return None  # the error need not be one of the statement; a job finds the form in which it would be
+        work = WORK.get()
+        if work is not None and found is not None:
+            others = [part for member, part in found.parts.items() if member != self._member_id]
+            work.processor_times.extend(part.kernel_s + part.busy_s for part in others)
+            work.rows_read += sum(part.rows_read for part in found.parts.values())
+        return found
+
+
+def _count(work: StatementWork, metrics: Sequence[VertexMetrics]) -> None:
+    """Count the work of a job, at all members, and the rows that its scans have passed on."""
+    work.kernel_times.extend(entry.offload_s for entry in metrics)
+    work.processor_times.extend(entry.processor_s + entry.busy_s for entry in metrics)
+    work.rows_read += sum(entry.rows_out for entry in metrics if not entry.inputs)
+    work.added_late()
 
 
 def whole(call: LocalExecution, params: Sequence[Any]) -> Callable[[Cancellation], pa.Table]:

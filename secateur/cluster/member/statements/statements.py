@@ -71,7 +71,7 @@ class ProfiledStatements(RunModes):
                 if scattered is not None:
                     return self._profile_scattered(plan, partitions, topology, scattered, has_rows=has_rows)
             counted = CountedResult()
-            collector = (lambda: ResultCollector(self._results.held_bytes_max)) if has_rows else counted.anew
+            collector = (lambda: ResultCollector(self._results.bytes_max)) if has_rows else counted.anew
             run, result = await self._distributed.result_of(plan, asked, partitions, topology, collector)
         ran, touched = self._ran(plan, partitions, topology, "distributed"), self._distributed.touched(result)
         work = (*fetched_work(plan), *job_work(run, partitions, topology, result.metrics))

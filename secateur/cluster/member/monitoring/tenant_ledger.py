@@ -1,0 +1,140 @@
+"""The ledger of a member: what each tenant has used, by the hour, for ``secateur.tenants``.
+
+Nothing is written while statements run: the log of statements has them, and the accounts of tenants have counters.
+Both are added up here when somebody asks, when many statements have come together, or when an hour ends.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from secateur.cluster.member.admission.tenants import TenantAccounts, TenantUse
+from secateur.cluster.member.monitoring.statement_sums import EndedStatement
+from secateur.protocol.changes import ChangedRows, WorkedOut
+from secateur.protocol.query import Executed
+from secateur.protocol.tenants import OTHERS, TenantHour
+from secateur.wire import ShortTable
+
+HOUR_S: Final = 3600
+_HOURS_MAX: Final = 24
+_TENANTS_MAX: Final = 10_000
+"""Lines of an hour; the tenants that have used least stand in one line together."""
+_OLD_TENANTS_MAX: Final = 1000
+"""Lines of an hour that is over."""
+_TIMED_MIN: Final = 64
+_TIMED_EVERY: Final = 4
+"""Of so many statements together, the times of one in so many say what the times of all are."""
+_SLACK: Final = 1.25
+"""Lines are joined when there are so many times as many as may be, so that this is done now and then only."""
+
+
+class TenantLedger:
+    """Lives on the event loop of a member.
+
+    Args:
+        accounts: The accounts of the tenants.
+        clock: Seconds since the epoch.
+        tenants_max: The number of tenants that have a line of their own in an hour.
+    """
+
+    def __init__(
+        self,
+        accounts: TenantAccounts,
+        clock: Callable[[], float] = time.time,
+        tenants_max: int = _TENANTS_MAX,
+    ) -> None:
+        self._accounts = accounts
+        self._clock = clock
+        self._tenants_max = tenants_max
+        self._hours: dict[int, dict[str, TenantHour]] = {}
+        self._now = self._hour_of(clock())
+
+    def lines(self) -> list[TenantHour]:
+        """All lines, those of the newest hour last."""
+        self.fold()
+        return [line for hour in sorted(self._hours) for line in self._hours[hour].values()]
+
+    def add(self, entries: Iterable[EndedStatement]) -> None:
+        """Add statements that have ended, each once."""
+        groups: dict[tuple[int, str], list[EndedStatement]] = {}
+        group: list[EndedStatement] = []
+        begins_s, tenant_before = -1.0, None
+        for entry in entries:
+            ended_s, tenant = entry[3] + entry[4], entry[7]
+            if tenant != tenant_before or not begins_s <= ended_s < begins_s + HOUR_S:
+                hour = self._hour_of(ended_s)
+                begins_s, tenant_before = float(hour), tenant
+                group = groups.setdefault((hour, tenant), [])
+            group.append(entry)
+        for (hour, tenant), group in groups.items():
+            if hour > self._now - _HOURS_MAX * HOUR_S:
+                self._add(self._line(hour, tenant), group)
+
+    def fold(self) -> None:
+        """Add what the accounts have counted since the last time to the hour that was then."""
+        for account in self._accounts:
+            use = account.taken()
+            if use == TenantUse():
+                continue
+            line = self._line(self._now, account.name)
+            line.statements += use.gets
+            line.refused += use.refused
+            line.processor_s += use.short_s + use.kernel_s
+            line.waiting_s += use.waited_s
+            line.rows_read += use.rows_read
+            line.bytes_sent += use.bytes_sent
+        self._accounts.forget_unused()
+        self._now = self._hour_of(self._clock())
+        for hour in list(self._hours):
+            if hour <= self._now - _HOURS_MAX * HOUR_S:
+                del self._hours[hour]
+            else:
+                self._join_least(hour)
+
+    def turned(self) -> None:
+        """Called now and then: what was used before an hour ends belongs to that hour."""
+        if self._hour_of(self._clock()) != self._now:
+            self.fold()
+
+    def _line(self, hour: int, tenant: str) -> TenantHour:
+        lines = self._hours.setdefault(hour, {})
+        line = lines.get(tenant)
+        if line is None:
+            line = lines[tenant] = TenantHour(tenant, hour)
+            if len(lines) > _SLACK * self._tenants_max:
+                self._join_least(hour)
+        return lines.setdefault(tenant, line)
+
+    def _join_least(self, hour: int) -> None:
+        """Let the tenants that have used least of an hour stand in one line, if there are too many."""
+        lines = self._hours[hour]
+        most = self._tenants_max if hour == self._now else min(self._tenants_max, _OLD_TENANTS_MAX)
+        if len(lines) <= (_SLACK * most if hour == self._now else most):
+            return
+        others = lines.pop(OTHERS, None) or TenantHour(OTHERS, hour)
+        by_use = sorted(lines.values(), key=lambda line: (line.processor_s, line.statements))
+        for line in by_use[: len(lines) - most + 1]:
+            others.add(line)
+            del lines[line.tenant]
+        lines[OTHERS] = others
+
+    def _hour_of(self, moment_s: float) -> int:
+        return int(moment_s // HOUR_S) * HOUR_S
+
+    def _add(self, line: TenantHour, entries: list[EndedStatement]) -> None:
+        line.statements += len(entries)
+        line.failed += sum(entry[5] is None for entry in entries)
+        timed = entries if len(entries) < _TIMED_MIN else entries[::_TIMED_EVERY]
+        line.latencies = line.latencies.with_latencies([1000 * entry[4] for entry in timed])
+        rows = 0
+        for entry in entries:
+            said = entry[5]
+            if type(said) is Executed:
+                rows += said.rows
+                if said.values is not None:
+                    line.bytes_sent += ShortTable(said.values, said.rows).nbytes
+            elif isinstance(said, (ChangedRows, WorkedOut)):
+                rows += said.rows
+        line.rows += rows
