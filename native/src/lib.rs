@@ -426,7 +426,7 @@ fn keys_asked<'a>(reader: &mut Reader<'a>, fields: usize) -> Option<(i128, i128,
 
 #[pymodule]
 fn secateur_native(module: &Bound<PyModule>) -> PyResult<()> {
-    module.add("FORMAT", 4)?;
+    module.add("FORMAT", 5)?;
     module.add_class::<Executor>()?;
     module.add_class::<Rows>()
 }
