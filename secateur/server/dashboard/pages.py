@@ -206,9 +206,7 @@ _SAMPLING: Final = "SELECT value FROM secateur.settings WHERE name = 'hot_key_sa
 
 _TENANT_COLUMNS: Final = (
     SortedColumn("tenant", "Tenant", hint="the claim tenant of a token, else its principal, else its id"),
-    SortedColumn(
-        "processor_ms", "Processor time", True, "of kernel calls, and of event loops for short statements"
-    ),
+    SortedColumn("processor_ms", "Processor time", True, "of kernel calls, and of event loops for short statements"),
     SortedColumn("waiting_ms", "Waiting", True, "for the turn of its statements"),
     SortedColumn("statements", "Statements", True, "that have ended, gets included"),
     SortedColumn("failed", "Failed", True),
