@@ -76,8 +76,7 @@ class QueryPlanner:
 
         def plan_step(text: str, before: Sequence[str]) -> PlannedSelect:
             tokens, own = read_parameters(text, tokenize(text))
-            own = replace(own, count=parameters.total + len(before), clock=parameters.clock)
-            own = replace(own, claims=parameters.claims, claims_at=parameters.claims_at)
+            own = replace(own, count=parameters.total + len(before)).with_hidden_of(parameters)
             return bind_with(text, tokens, own, before, None).planned()
 
         def bind_with(
@@ -128,8 +127,8 @@ class QueryPlanner:
     def select_made(self, text: str, parameters: Parameters, values: Sequence[Any] | None) -> PlannedSelect:
         """A query that is made of the user's statement, whose parameters it has, or some of them."""
         tokens, own = read_parameters(text, tokenize(text))
-        own = replace(own, count=parameters.count, names=parameters.names)
-        return self.select(text, tokens, replace(own, claims=parameters.claims, claims_at=parameters.claims_at), values)
+        own = replace(own, count=parameters.count, names=parameters.names).with_hidden_of(parameters)
+        return self.select(text, tokens, own, values)
 
     def changes(
         self, sql: str, parameters: Parameters, values: tuple[Any, ...] | None, command: PolicyCommand
@@ -168,11 +167,8 @@ class QueryPlanner:
             own = replace(
                 own,
                 count=parameters.total + 1,
-                clock=parameters.clock,
-                claims=parameters.claims,
-                claims_at=parameters.claims_at,
                 names=(*parameters.names, *(["action"] if parameters.names else [])),
-            )
+            ).with_hidden_of(parameters)
             select = BoundSelect(
                 text,
                 tokens,

@@ -137,6 +137,8 @@ QUERIES = (
     "TABLE orders",
     "FROM orders SELECT COLUMNS('tenant|id')",
     "SELECT tenant, v FROM loose",
+    "SELECT tenant, v FROM loose WHERE id IN (SELECT id FROM orders)",
+    "SELECT tenant, v FROM loose WHERE id = (SELECT min(id) FROM orders)",
     "SELECT (SELECT max(tenant) FROM orders), 1",
     "SELECT tenant, row_number() OVER (ORDER BY id) FROM orders QUALIFY tenant >= 'C0'",
 )
@@ -170,6 +172,10 @@ def test_a_policy_removes_members_from_a_statement(
     assert joined.fetchall() == [(ROWS // TENANTS,)]
     assert joined.stats is not None
     assert (joined.stats.members_touched, joined.stats.partitions_read) == (1, 2)
+    stepped = conn.execute("SELECT v FROM loose WHERE id IN (SELECT id FROM orders)")
+    assert stepped.fetchall() == [(2,)]
+    assert stepped.stats is not None
+    assert [step.values for step in stepped.stats.steps] == [ROWS // TENANTS], "the query that runs first has claims"
     text = str(conn.explain("SELECT id FROM orders WHERE id = 5"))
     assert "policy own: tenant = session('tenant')" in text
     assert "session('tenant')" in text.split("tree: ")[1].split("\n")[0]

@@ -60,8 +60,8 @@ class Composed:
         try:
             # A parameter may occur only in another query of the same statement, so the count of the whole statement
             # holds.
-            own = replace(own, count=whole.count, names=whole.names, clock=whole.clock)
-            return plan(self.text, tokens, replace(own, claims=whole.claims, claims_at=whole.claims_at))
+            own = replace(own, count=whole.count, names=whole.names).with_hidden_of(whole)
+            return plan(self.text, tokens, own)
         except Error as error:
             raise self._relocated(error) from error.__cause__
 

@@ -270,7 +270,7 @@ class _Statement:
         The text gets all of the statement's parameters, used or not, and ``values`` more.
         """
         tokens, own = read_parameters(text, tokenize(text))
-        return tokens, replace(own, count=self.parameters.total + values, clock=self.parameters.clock)
+        return tokens, replace(own, count=self.parameters.total + values).with_hidden_of(self.parameters)
 
     def _outer_text(self, found: Sequence[_Candidate], around: EnclosingCTEs, unneeded: frozenset[int]) -> str:
         splices = []

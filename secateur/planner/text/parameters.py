@@ -80,6 +80,10 @@ class Parameters:
         """The parameters of a statement that reads these claims, which have these values."""
         return replace(self, claims=tuple(claims.items()), claims_at=self.count + len(self.lists))
 
+    def with_hidden_of(self, whole: Parameters) -> Parameters:
+        """The parameters of a text that is made of a statement: with the claims and the time of the statement."""
+        return replace(self, clock=whole.clock, claims=whole.claims, claims_at=whole.claims_at)
+
     def with_clock(self) -> Parameters:
         """The parameters of a statement that reads the clock: the last one is the time at which it starts."""
         return replace(self, clock=self.total)
