@@ -39,6 +39,9 @@ EXCEPTIONS = {
     ("LimitExceededError", "cluster/member/changes/change_turns.py", "changes", "True"),
     ("LimitExceededError", "cluster/member/admission/statement_admission.py", "statements wait at member", "True"),
     ("UnreachableError", "http/http_transport.py", "the connection to", "may_repeat"),
+    ("LimitExceededError", "cluster/member/admission/tenants.py", "statements a second", "True"),
+    ("LimitExceededError", "cluster/member/admission/tenant_gate.py", "the statement took longer", "True"),
+    ("LimitExceededError", "cluster/member/admission/tenant_gate.py", "short statements of tenant", "True"),
     ("LimitExceededError", "server/callers.py", "tokens that the HTTP server does not know", "True"),
     ("LimitExceededError", "server/statements.py", "statements of the HTTP server run or wait", "True"),
 }

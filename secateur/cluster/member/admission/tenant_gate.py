@@ -204,7 +204,6 @@ class TenantGate:
                 " aggregate or filter more, or add a LIMIT",
                 limit="max_rows",
                 tenant=account.name,
-                retry_safe=True,
             )
         if said.has_more:
             self._rows_read[connection_id] = rows
