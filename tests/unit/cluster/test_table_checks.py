@@ -30,7 +30,9 @@ PEER = PeerInfo(1, "test", "test", True)
 
 
 def handled(steps: SteppedQuery | None, *readable: str) -> Any:
-    statements = SimpleNamespace(kept_plan=lambda plan: SimpleNamespace(tables_read=frozenset(TABLES[plan]), claims=()))
+    statements = SimpleNamespace(
+        kept_plan=lambda plan: SimpleNamespace(tables_read=frozenset(TABLES[plan]), claims=(), scans=())
+    )
     checks = MemberTableChecks(statements, None, None, None, None)  # type: ignore[arg-type]
     grants = tuple(TableGrant(table, Privilege.SELECT) for table in readable)
     rights = Rights.of(GrantedToken("t1", TokenRole.READ, tables=grants), AccessRecord())
