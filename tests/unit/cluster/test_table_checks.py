@@ -31,7 +31,7 @@ PEER = PeerInfo(1, "test", "test", True)
 
 def handled(steps: SteppedQuery | None, *readable: str) -> Any:
     statements = SimpleNamespace(
-        kept_plan=lambda plan: SimpleNamespace(tables_read=frozenset(TABLES[plan]), claims=(), scans=())
+        kept_plan=lambda plan: SimpleNamespace(tables_read=frozenset(TABLES[plan]), claims=(), scans=(), plan_id=plan)
     )
     checks = MemberTableChecks(statements, None, None, None, None)  # type: ignore[arg-type]
     grants = tuple(TableGrant(table, Privilege.SELECT) for table in readable)
