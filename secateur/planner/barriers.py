@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from secateur.engine.kernels.fragment import Barrier, Fragment
+from secateur.engine.kernels.fragment import Fragment, SecurityBarrier
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.sql.stage import QueryStage
 from secateur.planner.binding.bound_plan import BoundPlan, Unreadable
@@ -50,12 +50,12 @@ def with_barriers(plan: SelectPlan, query: Query, bound: BoundPlan | Unreadable)
     )
 
 
-def _barrier(scan: TableReference, condition: RowCondition, places: Mapping[str, int]) -> Barrier:
+def _barrier(scan: TableReference, condition: RowCondition, places: Mapping[str, int]) -> SecurityBarrier:
     text = condition.sql(lambda claim: claim_text(claim, places))
     column = condition.compared_text(scan.table)
     if column is None or condition.claims[0] not in places:
-        return Barrier(scan.relation, text)
-    return Barrier(scan.relation, text, column, places[condition.claims[0]])
+        return SecurityBarrier(scan.relation, text)
+    return SecurityBarrier(scan.relation, text, column, places[condition.claims[0]])
 
 
 def _is_leak_proof(bound: BoundPlan | Unreadable) -> bool:

@@ -30,7 +30,7 @@ from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
 from secateur.planner.text.parameters import Parameters, UnknownValue, read_parameters, sample_value
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import Token, tokenize
-from secateur.protocol.access import Guard, PolicyCommand
+from secateur.protocol.access import PolicyCommand, PolicyFilter
 
 _KEPT_MAX: Final = 1000
 """Characters and bytes. With longer values, all queries of a change are planned at once: one that waits keeps the
@@ -146,7 +146,7 @@ class QueryPlanner:
             unbound, values = [*unbound, now()], None if values is None else (*values, now())
         given = unbound if values is None else list(values)
 
-        def guard(table: TableDef, is_changed: bool) -> Guard | None:
+        def guard(table: TableDef, is_changed: bool) -> PolicyFilter | None:
             return self._catalog.guard(table, is_changed, command)
 
         def plan(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:

@@ -209,7 +209,7 @@ class WriteKind(Enum):
     """Keys of rows to delete."""
 
 
-class Guard(NamedTuple):
+class PolicyFilter(NamedTuple):
     """A condition that policies put on the rows of a scan, or on rows that are written.
 
     Attributes:
@@ -232,7 +232,7 @@ class TableGuard:
     def __init__(self, policies: Sequence[Policy], roles: frozenset[str]) -> None:
         self._policies = policies
         self._roles = roles
-        self.scans: Final[Mapping[PolicyCommand, Guard]] = {
+        self.scans: Final[Mapping[PolicyCommand, PolicyFilter]] = {
             PolicyCommand.SELECT: self._using(PolicyCommand.SELECT),
             **{
                 command: _all_of(self._using(PolicyCommand.SELECT), self._using(command))
@@ -241,7 +241,7 @@ class TableGuard:
         }
         """The rows that there are for a SELECT, and those that an UPDATE or a DELETE may change: it has to see them."""
         upserted = _all_of(self._check(PolicyCommand.INSERT), self._check(PolicyCommand.UPDATE))
-        self.writes: Final[Mapping[WriteKind, Guard]] = {
+        self.writes: Final[Mapping[WriteKind, PolicyFilter]] = {
             WriteKind.INSERT: self._check(PolicyCommand.INSERT),
             # As all of its columns are of the key, the row that is replaced passes where the new one does.
             WriteKind.UPSERT: _all_of(upserted, self.scans[PolicyCommand.UPDATE]),
@@ -268,12 +268,12 @@ class TableGuard:
     def __repr__(self) -> str:
         return repr({command.value: guard.condition.text for command, guard in self.scans.items()})
 
-    def _using(self, command: PolicyCommand) -> Guard:
+    def _using(self, command: PolicyCommand) -> PolicyFilter:
         return _any_of(
             [(policy.name, policy.using) for policy in self._policies if policy.holds_for(self._roles, command)]
         )
 
-    def _check(self, command: PolicyCommand) -> Guard:
+    def _check(self, command: PolicyCommand) -> PolicyFilter:
         return _any_of(
             [
                 (policy.name, policy.check or policy.using)
@@ -283,17 +283,17 @@ class TableGuard:
         )
 
 
-def _any_of(conditions: Sequence[tuple[str, RowCondition | None]]) -> Guard:
+def _any_of(conditions: Sequence[tuple[str, RowCondition | None]]) -> PolicyFilter:
     held = [(name, condition) for name, condition in conditions if condition is not None]
     if not held:
-        return Guard(NO_ROW, ())
-    return Guard(_joined([condition for _, condition in held], " OR "), tuple(name for name, _ in held))
+        return PolicyFilter(NO_ROW, ())
+    return PolicyFilter(_joined([condition for _, condition in held], " OR "), tuple(name for name, _ in held))
 
 
-def _all_of(first: Guard, second: Guard) -> Guard:
+def _all_of(first: PolicyFilter, second: PolicyFilter) -> PolicyFilter:
     names = tuple(dict.fromkeys((*first.policies, *second.policies)))
     conditions = list(dict.fromkeys((first.condition, second.condition)))
-    return Guard(_joined(conditions, " AND "), names)
+    return PolicyFilter(_joined(conditions, " AND "), names)
 
 
 def _joined(conditions: Sequence[RowCondition], word: str) -> RowCondition:

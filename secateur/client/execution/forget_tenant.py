@@ -20,6 +20,7 @@ from secateur.client.execution.select import run_select
 from secateur.client.session import Session
 from secateur.errors import InternalError
 from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.types.arrow_form import array_of
 from secateur.protocol import statements
 
 COLUMNS: Final = (
@@ -33,6 +34,7 @@ COLUMNS: Final = (
 )
 """The receipt: a row for each table."""
 _DATA_DIRECTORY: Final = "SELECT count(*) FROM secateur.settings WHERE name = 'data_directory' AND value <> ''"
+_KINDS: Final = {"VARCHAR": pa.string(), "BIGINT": pa.int64()}
 _BACKUPS: Final = "backups that were made before hold them: the cluster does not know their folders"
 _IN_LOGS: Final = "the logs of its members hold them until their next checkpoints, when they have grown by 256 MB"
 _IN_FEED: Final = "its change feed holds them until newer changes have taken their place"
@@ -55,10 +57,10 @@ def forget_tenant(session: Session, asked: statements.ForgetTenant) -> pa.Table:
         ((left,),) = _rows(session, f"SELECT count(*) {where}", asked.value)
         held = [_BACKUPS, *([_IN_LOGS] if on_disk else []), *([_IN_FEED] if target.has_feed else [])]
         receipt.append((target.table, target.column, rows, partitions, members, left, "; ".join(held)))
-    names = [column.name for column in COLUMNS]
-    kinds = [pa.string(), pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.int64(), pa.string()]
-    columns = zip(*receipt, strict=True) if receipt else [[] for _ in names]
-    return pa.table([pa.array(list(values), kind) for values, kind in zip(columns, kinds, strict=True)], names=names)
+    columns = zip(COLUMNS, zip(*receipt, strict=True), strict=True)
+    return pa.table(
+        {column.name: array_of(values, _KINDS[column.type], name=column.name) for column, values in columns}
+    )
 
 
 def _deleted(session: Session, sql: str, value: str) -> tuple[int, int, int]:

@@ -36,7 +36,7 @@ class KernelName(Enum):
     DUCKDB = "duckdb"
 
 
-class Barrier(msgspec.Struct, frozen=True, array_like=True):
+class SecurityBarrier(msgspec.Struct, frozen=True, array_like=True):
     """A condition on the rows of a relation.
 
     Attributes:
@@ -76,7 +76,7 @@ class Fragment(msgspec.Struct, frozen=True, array_like=True):
     arrow: ArrowFragment | None = None
     casts: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     is_pipelineable: bool = False
-    barriers: tuple[Barrier, ...] = ()
+    barriers: tuple[SecurityBarrier, ...] = ()
 
     @classmethod
     def over(

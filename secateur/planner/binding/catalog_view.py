@@ -22,7 +22,7 @@ from secateur.planner.system.tables import SCHEMA as SYSTEM
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
 from secateur.planner.views import ViewDef
-from secateur.protocol.access import Guard, PolicyCommand, Rights, TableGuard, WriteKind
+from secateur.protocol.access import PolicyCommand, PolicyFilter, Rights, TableGuard, WriteKind
 
 MAIN: Final = "main"
 """The schema of all tables and views."""
@@ -131,7 +131,7 @@ class PlanningCatalog:
 
     def guard(
         self, table: TableDef, is_changed: bool = False, command: PolicyCommand = PolicyCommand.SELECT
-    ) -> Guard | None:
+    ) -> PolicyFilter | None:
         """The condition that row policies put on a scan of a table; None for none.
 
         Args:

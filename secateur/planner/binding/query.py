@@ -27,9 +27,9 @@ from secateur.planner.text.positions import Splice, Spliced, located, position_o
 from secateur.planner.text.syntax import Syntax, TableName, ctes_of, nodes_of, parse_query
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
 from secateur.planner.views import ViewDef, ViewRead
-from secateur.protocol.access import Guard
+from secateur.protocol.access import PolicyFilter
 
-FindGuard: TypeAlias = Callable[[TableDef, bool], Guard | None]
+FindGuard: TypeAlias = Callable[[TableDef, bool], PolicyFilter | None]
 """The condition that row policies put on a scan of a table, and whether it is the table that the statement changes."""
 
 
@@ -66,7 +66,7 @@ class TableReference:
     system: str | None = None
     external: ExternalTable | None = None
     has_row_ids: bool = False
-    guard: Guard | None = None
+    guard: PolicyFilter | None = None
     guard_columns: frozenset[str] = frozenset()
 
     @property

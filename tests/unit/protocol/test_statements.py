@@ -37,6 +37,7 @@ from secateur.protocol import (
     CreateTableFrom,
     Done,
     DuplicateMatchPolicy,
+    ForgetTenant,
     InsertMode,
     InsertRows,
     InsertSelect,
@@ -59,6 +60,7 @@ from secateur.protocol import (
     ShowSettings,
     SteppedQuery,
     SubqueryUse,
+    TenantTable,
     decode,
     encode,
 )
@@ -92,6 +94,7 @@ EXAMPLES: list[Any] = [
     ),
     BackupTo("folder", ("t", "u")),
     RestoreFrom("folder", (), or_replace=True),
+    ForgetTenant("C2", "tenant", (TenantTable("t", "k", True),)),
     SetPruning(Pruning.VERIFY),
     SetTimeout("5s", 5000),
     SetOption("disabled_rules", ""),

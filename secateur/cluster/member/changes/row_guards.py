@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from secateur.errors import PolicyError
 from secateur.partitioning.tables.identifier import text_literal
 from secateur.partitioning.tables.table import CheckDef, TableDef
-from secateur.protocol.access import NO_ROW, Guard, Rights, WriteKind
+from secateur.protocol.access import NO_ROW, PolicyFilter, Rights, WriteKind
 from secateur.row_checks import RowChecks
 from secateur.storage.delta import FewRows
 from secateur.wire import ShortTable
@@ -84,7 +84,7 @@ class RowGuards:
         check(rows)
 
 
-def _compiled(table: TableDef, guard: Guard, values: Sequence[str | None]) -> _Check:
+def _compiled(table: TableDef, guard: PolicyFilter, values: Sequence[str | None]) -> _Check:
     if guard.condition == NO_ROW:
         return lambda rows: _refuse(table, guard) if rows.num_rows else None
     column = guard.condition.compared_text(table)
@@ -106,7 +106,7 @@ def _compiled(table: TableDef, guard: Guard, values: Sequence[str | None]) -> _C
     return check
 
 
-def _refuse(table: TableDef, guard: Guard) -> NoReturn:
+def _refuse(table: TableDef, guard: PolicyFilter) -> NoReturn:
     which = ", ".join(guard.policies) or "none of which lets this principal write"
     raise PolicyError(
         f"table {table.name}: a row is not one that the row policies of the table ({which}) let this principal write;"
@@ -118,7 +118,7 @@ def _refuse(table: TableDef, guard: Guard) -> NoReturn:
 class _GuardedRows(RowChecks):
     """The condition of policies as a check, which a row fails for which it is not TRUE."""
 
-    def __init__(self, table: TableDef, guard: Guard, values: Sequence[str | None]) -> None:
+    def __init__(self, table: TableDef, guard: PolicyFilter, values: Sequence[str | None]) -> None:
         given = dict(zip(guard.condition.claims, values, strict=True))
         condition = guard.condition.sql(lambda claim: _literal(given[claim]))
         columns = guard.condition.columns or table.primary_key[:1]
