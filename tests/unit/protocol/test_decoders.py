@@ -32,7 +32,7 @@ def read(form: str, kind: type) -> None:
 
 
 def read_at_once(form: str) -> None:
-    kind, barrier, errors = new_structs(), threading.SecurityBarrier(THREADS + 1), []
+    kind, barrier, errors = new_structs(), threading.Barrier(THREADS + 1), []
 
     def read_first() -> None:
         barrier.wait()
