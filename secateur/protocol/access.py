@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from secateur.errors import AuthenticationError, PolicyError
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.protocol.tokens import GrantedToken, Privilege, TableGrant, TokenRole, grants_text
@@ -89,11 +89,7 @@ class RowCondition(msgspec.Struct, frozen=True, array_like=True):
 
 def session_call(claim: str) -> str:
     """The function that stands for a claim, as users write it."""
-    return f"session({_literal(claim)})"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    return f"session({text_literal(claim)})"
 
 
 TENANT: Final = "tenant"
@@ -269,25 +265,18 @@ class TableGuard:
         return repr({command.value: guard.condition.text for command, guard in self.scans.items()})
 
     def _using(self, command: PolicyCommand) -> PolicyFilter:
-        return _any_of(
-            [(policy.name, policy.using) for policy in self._policies if policy.holds_for(self._roles, command)]
-        )
+        return self._any(command, lambda policy: policy.using)
 
     def _check(self, command: PolicyCommand) -> PolicyFilter:
-        return _any_of(
-            [
-                (policy.name, policy.check or policy.using)
-                for policy in self._policies
-                if policy.holds_for(self._roles, command)
-            ]
-        )
+        return self._any(command, lambda policy: policy.check or policy.using)
 
-
-def _any_of(conditions: Sequence[tuple[str, RowCondition | None]]) -> PolicyFilter:
-    held = [(name, condition) for name, condition in conditions if condition is not None]
-    if not held:
-        return PolicyFilter(NO_ROW, ())
-    return PolicyFilter(_joined([condition for _, condition in held], " OR "), tuple(name for name, _ in held))
+    def _any(self, command: PolicyCommand, of: Callable[[Policy], RowCondition | None]) -> PolicyFilter:
+        """The conditions of the policies of a command, joined by OR."""
+        policies = [policy for policy in self._policies if policy.holds_for(self._roles, command)]
+        held = [(policy.name, condition) for policy in policies if (condition := of(policy)) is not None]
+        if not held:
+            return PolicyFilter(NO_ROW, ())
+        return PolicyFilter(_joined([condition for _, condition in held], " OR "), tuple(name for name, _ in held))
 
 
 def _all_of(first: PolicyFilter, second: PolicyFilter) -> PolicyFilter:

@@ -43,10 +43,9 @@ class AccessCommands:
             LimitExceededError: There are too many.
         """
         async with self._state.changing:
-            access, done = self._after(command, self._state.access)
             before = self._state.access
-            if access is not before:
-                self._state.access = access
+            access, done = self._after(command, before)
+            self._state.access = access
             if access is not before and access.groups == before.groups:  # plans know nothing of resource groups
                 catalog = self._state.catalog
                 self._state.catalog = dataclasses.replace(catalog, version=catalog.version + 1)

@@ -194,6 +194,8 @@ class ClusterState:
 
     @access.setter
     def access(self, access: AccessRecord) -> None:
+        if access is self._access:
+            return
         self._access = access
         self._on_access(access)
         self._deliver()

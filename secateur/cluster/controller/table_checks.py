@@ -100,12 +100,10 @@ class ControllerTableChecks:
     def _change_several(self, asked: ChangeSeveralPartitions, rights: Rights) -> None:
         plan = self._statements.plan(asked.plan)
         check_change(plan, asked.params, rights, self._table, asked.operation)
-        rights.check_write(plan.scans[0].table, plan.privileges or tuple(Privilege))
 
     def _change_table(self, asked: ChangeTable, rights: Rights) -> None:
         plan = self._statements.plan(asked.plan)
-        rights.check_write(asked.table, plan.privileges or tuple(Privilege))
-        check_change(plan, asked.params, rights, self._table)
+        check_change(plan, asked.params, rights, self._table, target=asked.table)
         if asked.returning is not None:
             check_plan(self._statements.plan(asked.returning), asked.params, rights, self._table)
 

@@ -270,9 +270,7 @@ class TableCommands:
             state.changing_table = None
             raise
         state.catalog = catalog
-        access = with_renamed(state.access, before, after)
-        if access is not state.access:
-            state.access = access
+        state.access = with_renamed(state.access, before, after)
         self._loads.altered(before.table_id)
         self._statistics.forget(before.table_id)
         return after
@@ -454,9 +452,7 @@ class TableCommands:
         """
         await self._state.all_reached()
         await self._drop_at_members(table)
-        access = without_table(self._state.access, table.origin)
-        if access is not self._state.access:
-            self._state.access = access
+        self._state.access = without_table(self._state.access, table.origin)
         self._loads.forget(table)
         self._statistics.forget(table.table_id)
         await self._forget_owners(table.scheme.affinity_group())

@@ -98,24 +98,32 @@ def check_change(
     rights: Rights,
     table: Callable[[int], TableDef],
     operation: str = ROW_CHANGES,
+    target: str | None = None,
 ) -> None:
-    """Refuse a change that these rights do not cover: of the first table of its query, which may read others.
+    """Refuse a change that these rights do not cover.
 
     The controller makes the same check.
+
+    Args:
+        plan: The plan of its query, which may read other tables.
+        params: As for :func:`check_plan`, with the next two.
+        rights: What the sender may do.
+        table: A table by its id.
+        operation: What becomes of the rows that the query finds.
+        target: The table that is changed; None for the first one of the query.
 
     Raises:
         AuthenticationError: They do not.
         TopologyChangedError: As :func:`check_plan`.
         ProtocolError: The plan is not that of such a change.
     """
-    if not plan.scans and not plan.privileges:
+    if not plan.scans and (target is None or not plan.privileges):
         raise ProtocolError(f"plan {plan.plan_id} is not the plan of a change: it reads no table")
     needed = plan.privileges or tuple(Privilege)
     is_of_kind = operation == ROW_CHANGES or plan.privileges == (_NEEDED.get(operation),)
     if rights.guards and not (plan.privileges and is_of_kind):  # the rows that it finds are those of another command
         raise ProtocolError(f"plan {plan.plan_id} is not that of a change of this kind: prepare the statement again")
-    if operation != ROW_CHANGES:
-        rights.check_write(plan.scans[0].table, needed)
+    rights.check_write(plan.scans[0].table if target is None else target, needed)
     deletes = Privilege.DELETE in plan.privileges
     check_plan(plan, params, rights, table, PolicyCommand.DELETE if deletes else PolicyCommand.UPDATE)
 
@@ -263,7 +271,6 @@ class MemberTableChecks:
         self, plan: SelectPlan, params: Sequence[Any], asked: ChangeOnePartition | ChangeMany, rights: Rights
     ) -> None:
         check_change(plan, params, rights, self._table, asked.operation)
-        rights.check_write(plan.scans[0].table, plan.privileges or tuple(Privilege))
 
     def _read_table(
         self, request: Request[GetRows] | Request[ReadChanges] | Request[BoundChanges], rights: Rights
