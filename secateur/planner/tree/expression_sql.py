@@ -18,7 +18,7 @@ from secateur.planner.tree.types import LogicalType, StructInfo, string_literal
 
 COMPARISONS: Final = {**NAMES, "COMPARE_NOTEQUAL": "<>"}
 """The sign of each comparison."""
-_LITERAL: Final = re.compile(r"'(?:[^']|'')*'|\(?-?[0-9.]+(?:e[-+]?[0-9]+)?\)?|true|false|NULL")
+_LITERAL: Final = re.compile(r"'(?:[^']|'')*'|[-+( ]*[0-9.]+(?:e[-+]?[0-9]+)?\)*|true|false|NULL")
 _EXCLUDED: Final = {
     "NO_OTHER": "",
     "CURRENT_ROW": " EXCLUDE CURRENT ROW",

@@ -117,6 +117,13 @@ def printed(sql: str, *values: object) -> str:
             id="a constant in the place of a column is no position either",
         ),
         pytest.param(
+            "SELECT DISTINCT ON (k) k, -1::DOUBLE AS c FROM s0 ORDER BY k, 2",
+            (),
+            'SELECT DISTINCT ON (t1."k") t1."k", (- 1.0e0) AS "c" FROM s0 AS t1'
+            ' ORDER BY t1."k" NULLS LAST, CAST((- 1.0e0) AS DOUBLE) NULLS LAST',
+            id="nor is a constant with a sign",
+        ),
+        pytest.param(
             "SELECT '?' FROM (SELECT count(*), sum(k) FROM s0)",
             (),
             "SELECT '?' AS \"c0\" FROM s0 AS t1 GROUP BY ()",
