@@ -18,7 +18,7 @@ from secateur.planner.tree.types import LogicalType, StructInfo, string_literal
 
 COMPARISONS: Final = {**NAMES, "COMPARE_NOTEQUAL": "<>"}
 """The sign of each comparison."""
-_LITERAL: Final = re.compile(r"'(?:[^']|'')*'|[-+( ]*[0-9.]+(?:e[-+]?[0-9]+)?\)*|true|false|NULL")
+_LITERAL: Final = re.compile(r"'(?:[^']|'')*'|[-+( ]*[0-9.]+(?:e[-+]?[0-9]+)?\)*|\$\w+|true|false|NULL")
 _EXCLUDED: Final = {
     "NO_OTHER": "",
     "CURRENT_ROW": " EXCLUDE CURRENT ROW",
@@ -66,7 +66,7 @@ class ExpressionPrinter:
         )
 
     def term(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
-        """A term of ORDER BY, PARTITION BY or DISTINCT ON, where a bare literal is a position or an error."""
+        """A term of ORDER BY, PARTITION BY or DISTINCT ON, where a bare literal or parameter is a position or an error."""
         text = self.expression(expression, items)
         return f"CAST({text} AS {expression.return_type.sql})" if _LITERAL.fullmatch(text) else text
 

@@ -117,11 +117,16 @@ def printed(sql: str, *values: object) -> str:
             id="a constant in the place of a column is no position either",
         ),
         pytest.param(
-            "SELECT DISTINCT ON (k) k, -1::DOUBLE AS c FROM s0 ORDER BY k, 2",
+            "SELECT list(k ORDER BY c) FROM (SELECT k, -1::DOUBLE AS c FROM s0)",
             (),
-            'SELECT DISTINCT ON (t1."k") t1."k", (- 1.0e0) AS "c" FROM s0 AS t1'
-            ' ORDER BY t1."k" NULLS LAST, CAST((- 1.0e0) AS DOUBLE) NULLS LAST',
+            'SELECT list(t1."k" ORDER BY CAST((- 1.0e0) AS DOUBLE) NULLS LAST) AS "list" FROM s0 AS t1',
             id="nor is a constant with a sign",
+        ),
+        pytest.param(
+            "SELECT DISTINCT ON (k, p) k, p FROM (SELECT k, $1 AS p FROM s0)",
+            ("x",),
+            'SELECT DISTINCT ON (t1."k", CAST($1 AS VARCHAR)) t1."k", $1 AS "p" FROM s0 AS t1',
+            id="nor is a parameter",
         ),
         pytest.param(
             "SELECT '?' FROM (SELECT count(*), sum(k) FROM s0)",
