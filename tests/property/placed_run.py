@@ -38,7 +38,7 @@ _ON_CLUSTERS_EVERY = 10
 _CHANGES_PER_WORLD = 20
 _UNDIVIDED_SHARE = 1 / 400
 """Of so many statements one may run undivided: its answer is right, and the check that sends it there is meant to be
-strict. One in 2,000 does, and each is named; a round in which many do fails, and one alone is not many in a short round.
+strict. One in 2,000 does, and each is named; a round in which many do fails, and one alone is never many.
 """
 _OUR_DEFECTS = ("its stages return other types", "its stages do not bind")
 _EXECUTIONS = 3

@@ -66,7 +66,7 @@ class ExpressionPrinter:
         )
 
     def term(self, expression: ex.AnyExpression, items: Sequence[str]) -> str:
-        """A term of ORDER BY, PARTITION BY or DISTINCT ON, where a bare literal or parameter is a position or an error."""
+        """A term of ORDER BY, PARTITION BY or DISTINCT ON, where a bare literal or parameter is no expression."""
         text = self.expression(expression, items)
         return f"CAST({text} AS {expression.return_type.sql})" if _LITERAL.fullmatch(text) else text
 
