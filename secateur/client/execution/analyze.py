@@ -62,7 +62,7 @@ def analyze(session: Session, plan: statements.PlanText, sql: str, params: Param
         Error: The error of the statement.
     """
     run = _run(session, sql, params)
-    return _with_actuals(plan, run, session.topology.member_ids), run.stats
+    return _with_actuals(plan, run, session.known_topology.member_ids), run.stats
 
 
 def _run(session: Session, sql: str, params: Params) -> _Run:
@@ -91,7 +91,7 @@ def _of_change(changed: ChangeResult) -> _Run:
 
 
 def _of_load(call: StatementCall[Any], table: TableDef, loaded: LoadResult, work: list[StageWork]) -> _Run:
-    members, topology = {entry.member for entry in work}, call.session.topology
+    members, topology = {entry.member for entry in work}, call.session.known_topology
     whole = ExecutionMode.LOCAL if len(members) == 1 else ExecutionMode.DISTRIBUTED
     stats = call.stats(
         execution=whole if members else ExecutionMode.NONE,

@@ -86,13 +86,7 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
 
     The controller publishes a change of several partitions as a load of its own in every attempt. So once a primary may
     have made the change, that way is closed.
-
-    Attributes:
-        lost_answer: Why the answer to an earlier attempt was lost, which may have made the change; None for no such
-            attempt.
     """
-
-    lost_answer: errors.MemberLostError | None = None
 
     def __init__(self, call: StatementCall[C], *, profiled: bool) -> None:
         super().__init__(call)
@@ -102,10 +96,6 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
 
     def may_repeat(self, error: errors.Error) -> bool:
         return isinstance(error, (errors.PartitionLostError, *NOTHING_DONE, errors.MemberLostError))
-
-    def given_up(self, error: errors.Error) -> errors.Error:
-        # That nothing was changed is true of the last attempt alone.
-        return error if self.lost_answer is None or isinstance(error, errors.PartitionLostError) else self.lost_answer
 
     def check_not_made(self) -> None:
         """Raise when an earlier attempt may have made the change, before it is asked for under another id.
@@ -188,7 +178,7 @@ def carry_out(execution: ChangeExecution[C], before: AskedBefore | None = None) 
         partitions_read=outcome.partitions,
         partitions_total=execution.call.statement.select.partitions_total,
         topology_version=outcome.topology_version,
-        members_total=len(call.session.topology.members),
+        members_total=len(call.session.known_topology.members),
     )
     return ChangeResult(outcome.rows, stats, outcome.returned, outcome.profile)
 

@@ -116,7 +116,7 @@ def _fetch(
         OperationalError: No member has them any more.
     """
     # A controller that was started anew knows that the change was published, not who worked it out.
-    members = session.topology.member_ids if coordinator is None else [coordinator]
+    members = session.known_topology.member_ids if coordinator is None else [coordinator]
     failure: Error | None = None
     for member in members:
         try:

@@ -98,10 +98,12 @@ class Retryable(ABC, Generic[R]):
     Attributes:
         session: The session in which it runs.
         work: Its name in messages: ``"statement"`` or ``"write"``.
+        lost_answer: Why the answer to an attempt was lost, which may have changed something; None for no such attempt.
     """
 
     session: Session
     work = "statement"
+    lost_answer: errors.MemberLostError | None = None
 
     @abstractmethod
     def attempt(self) -> R:
@@ -142,8 +144,19 @@ def execute(execution: Retryable[R], failed: errors.Error | None = None) -> R:
 
     Raises:
         Error: The error of an attempt that may not be repeated; of the last one, through :meth:`Retryable.given_up`;
-            or an error between two attempts.
+            or an error between two attempts. Where it says that nothing was done, and an answer was lost before, that
+            is true of the last attempt alone: then :attr:`Retryable.lost_answer`.
     """
+    try:
+        return _attempts(execution, failed)
+    except errors.Error as error:
+        lost = execution.lost_answer
+        if lost is None or not (error.retry_safe or isinstance(error, errors.UnknownTableError)):
+            raise
+        raise lost from error
+
+
+def _attempts(execution: Retryable[R], failed: errors.Error | None) -> R:
     policy: retry_policy.RetryPolicy | None = None
     while True:
         try:

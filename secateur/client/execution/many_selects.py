@@ -93,7 +93,7 @@ def _found(
     calls: Sequence[StatementCall[SelectStatement]], batch: MemberBatch[int], answer: Answer[ExecutedMany]
 ) -> Iterator[tuple[int, SelectResult]]:
     session, answers = calls[0].session, answer.message.answers
-    members_total = len(session.topology.members)
+    members_total = len(session.known_topology.members)
     for position, said in zip(batch.positions, answers, strict=False):
         yield position, _result(calls[position], said, members_total)
     if answers:

@@ -134,7 +134,7 @@ class _Delete(Retryable[int]):
         self._table = table
         self._keys = keys
         self._change_id = change_id or uuid.uuid4().hex
-        self._lost_answer = lost_answer
+        self.lost_answer = lost_answer
 
     def attempt(self) -> int:
         rows = self._table.keys
@@ -145,7 +145,7 @@ class _Delete(Retryable[int]):
         try:
             return self.session.ask_member(member, asked, encode_rows(_key_rows(rows, self._keys))).message.rows
         except errors.MemberLostError as error:
-            self._lost_answer = error
+            self.lost_answer = error
             raise
         except errors.DeadlineError as error:
             raise unknown_outcome(definition, error) from error
@@ -155,10 +155,6 @@ class _Delete(Retryable[int]):
 
     def prepare_again(self, because: errors.Error) -> None:
         self._table.refresh_if_possible()
-
-    def given_up(self, error: errors.Error) -> errors.Error:
-        # That nothing was changed is true of the last attempt alone.
-        return error if self._lost_answer is None or isinstance(error, errors.PartitionLostError) else self._lost_answer
 
 
 def _key_rows(rows: RowKeys, keys: Sequence[list[Any]]) -> pa.Table | ShortTable:

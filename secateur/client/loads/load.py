@@ -177,7 +177,6 @@ class _LoadExecution(Retryable[LoadResult]):
         self._now = datetime.now(UTC) if now is None and table.defaults else now
         self._change_id = os.urandom(16).hex()
         self._written_to: str | None = None
-        self._lost_answer: errors.MemberLostError | None = None
 
     def attempt(self) -> LoadResult:
         self._written_to = None
@@ -248,10 +247,6 @@ class _LoadExecution(Retryable[LoadResult]):
         self._go_on_with(newer)
 
     def given_up(self, error: errors.Error) -> errors.Error:
-        if isinstance(error, errors.PartitionLostError):
-            return error
-        if self._lost_answer is not None:
-            return self._lost_answer  # that write may have been made
         if self._written_to is None or not isinstance(error, errors.UnreachableError):
             return error
         name, member = self._table.name, self._written_to
@@ -298,7 +293,7 @@ class _LoadExecution(Retryable[LoadResult]):
         try:
             answer = self.session.ask_member(member, asked, payload)
         except errors.MemberLostError as error:
-            self._lost_answer = error
+            self.lost_answer = error
             raise
         if self._stages is not None:
             self._stages.append(_sent(table, member, 1, rows.num_rows, len(payload), started_s))

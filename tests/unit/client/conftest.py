@@ -42,6 +42,7 @@ from secateur.partitioning.types import parse_type
 from secateur.protocol import (
     AbortLoad,
     Acknowledged,
+    ChangedTable,
     Execute,
     Executed,
     Explained,
@@ -213,6 +214,12 @@ class _Controller(_Party):
                 self.cluster.add(partition, rows)
         self.cluster.published.append((load.table, load.mode, sorted(load.parts)))
         return Reply(LoadedRows(rows=sum(rows.num_rows for rows in staged.values())))
+
+    def on_change_table(self, _: Request[Any]) -> Reply[ChangedTable]:
+        """The topology has changed meanwhile, which the clients hear of with this."""
+        return Reply(ChangedTable(rows=7, members_touched=2, topology_version=self.cluster.topology.version + 1))
+
+    on_change_several_partitions = on_change_table
 
     def on_abort_load(self, request: Request[AbortLoad]) -> Reply[Acknowledged]:
         self.cluster.staged.pop(request.message.load_id, None)
