@@ -25,14 +25,24 @@ from secateur.planner.tree.columns import expressions_of, relations_in
 from secateur.protocol.access import RowCondition
 
 
-def with_barriers(plan: SelectPlan, query: Query, bound: BoundPlan | Unreadable) -> SelectPlan:
-    """A plan with barriers where it needs some; itself where it reads no table with policies."""
+def needs_barriers(query: Query, bound: BoundPlan | Unreadable) -> bool:
+    """Whether a statement reads tables with policies, and computes something that may fail before its filters."""
+    return any(scan.guard is not None for scan in query.scans) and not _is_leak_proof(bound)
+
+
+def with_barriers(plan: SelectPlan, query: Query, sql: str) -> SelectPlan:
+    """A plan whose fragments read tables with policies behind barriers.
+
+    Args:
+        plan: The plan.
+        query: What it answers.
+        sql: Its text without the conditions of the policies, which the barriers have applied when it runs undivided:
+            DuckDB binds it once, where one with a parameter is bound in each run.
+    """
     places = query.parameters.claim_places
     guarded = {
         scan.relation: _barrier(scan, scan.guard.condition, places) for scan in query.scans if scan.guard is not None
     }
-    if not guarded or _is_leak_proof(bound):
-        return plan
 
     def behind(fragment: Fragment) -> Fragment:
         barriers = tuple(guarded[name] for name in fragment.relations if name in guarded)
@@ -43,7 +53,7 @@ def with_barriers(plan: SelectPlan, query: Query, bound: BoundPlan | Unreadable)
 
     return replace(
         plan,
-        local=behind(plan.local),
+        local=replace(behind(plan.local), sql=sql),
         stages=all_behind(plan.stages),
         gathered=all_behind(plan.gathered),
         undivided=all_behind(plan.undivided),

@@ -31,7 +31,7 @@ from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.arrow.form import arrow_form
 from secateur.planner.arrow.sources import JoinInput
-from secateur.planner.barriers import with_barriers
+from secateur.planner.barriers import needs_barriers, with_barriers
 from secateur.planner.binding.binding_errors import in_users_terms
 from secateur.planner.binding.bound_plan import BoundPlan, Unreadable, bind_to_plan, type_uses_in
 from secateur.planner.binding.catalog_view import PlanSettings
@@ -226,7 +226,9 @@ class BoundSelect:
             ),
             claims=tuple((index, claim) for claim, index in query.parameters.claim_places.items()),
         )
-        select_plan = with_barriers(select_plan, query, plan).named()
+        if needs_barriers(query, plan):
+            select_plan = with_barriers(select_plan, query, self._settled(self._bind(behind_barriers=True)).sql)
+        select_plan = select_plan.named()
         statement = PlannedSelect(
             select_plan,
             tuple(scan.bounds for scan in read.scans),
@@ -271,10 +273,12 @@ class BoundSelect:
     def _describe(self) -> None:
         self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
         self.columns = _described(self._query, self._schemas, self._params)
-        clock = self._query.parameters.clock
-        if clock is not None and self.reads_clock:
-            # After the user's own text is bound, because its errors and the names of its columns are the user's.
-            self._query = settled(self._query, clock)
+        # After the user's own text is bound, because its errors and the names of its columns are the user's.
+        self._query = self._settled(self._query)
+
+    def _settled(self, query: Query) -> Query:
+        clock = query.parameters.clock
+        return settled(query, clock) if clock is not None and self.reads_clock else query
 
     def _left_columns_out(self) -> bool:
         """Whether scans left out columns that DuckDB reads; then they now have all columns.
@@ -288,7 +292,8 @@ class BoundSelect:
             set(names) <= set(scans[relation].columns) for relation, names in columns_read(self._plan.root)
         ):
             return False
-        self._query = self._bind(every_column=True)
+        self._bind = partial(self._bind, every_column=True)
+        self._query = self._bind()
         self._describe()
         return True
 

@@ -412,8 +412,8 @@ PLANTED: Final = (
     Mutation(
         "what may fail in a statement sees rows that a row policy hides",
         "planner/barriers.py",
-        "if not guarded or _is_leak_proof(bound):",
-        "if not guarded or not isinstance(bound, Unreadable):",
+        "for scan in query.scans) and not _is_leak_proof(bound)",
+        "for scan in query.scans) and isinstance(bound, Unreadable)",
     ),
     Mutation(
         "grants stay with the name of a table whose row policies have ended with it",

@@ -227,17 +227,18 @@ def _behind_barriers(
     for barrier in fragment.barriers:
         name, rows = barrier.relation, relations[barrier.relation]
         if barrier.column and isinstance(value := params[barrier.parameter], str):
-            passed[name] = rows.filter(pc.equal(rows.column(barrier.column), value))
-            continue
-        passes = database.run(
-            f"SELECT ({barrier.condition}) IS TRUE AS passes FROM {name}",
-            {name: rows},
-            params,
-            names=["passes"],
-            casts=tuple(cast for cast in fragment.casts if cast[0] == name),
-            cancellation=cancellation,
-        )
-        passed[name] = rows.filter(passes.column(0))
+            passes = pc.equal(rows.column(barrier.column), pa.scalar(value))
+        else:
+            passes = database.run(
+                f"SELECT ({barrier.condition}) IS TRUE AS passes FROM {name}",
+                {name: rows},
+                params,
+                names=["passes"],
+                casts=tuple(cast for cast in fragment.casts if cast[0] == name),
+                cancellation=cancellation,
+            ).column(0)
+        if sum(chunk.true_count for chunk in passes.chunks) < len(passes):  # else pruning has left no others
+            passed[name] = rows.filter(passes)
     return passed
 
 

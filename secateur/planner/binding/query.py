@@ -139,6 +139,7 @@ def bind_query(
     guard: FindGuard = _no_guard,
     *,
     every_column: bool = False,
+    behind_barriers: bool = False,
 ) -> Query:
     """Parse the tokens of one query and bind its tables.
 
@@ -149,6 +150,7 @@ def bind_query(
         find: The catalog's lookup by name; raises UnknownTableError.
         guard: The condition that row policies put on a table, and whether it is the one that the statement changes.
         every_column: Whether scans have all columns of their tables, even those that the statement does not name.
+        behind_barriers: Whether the text sees no other rows than those that the guards let pass, and need not say so.
 
     Raises:
         SqlSyntaxError: The text does not parse.
@@ -164,7 +166,12 @@ def bind_query(
     if doubtful:
         refuse_calls(doubtful, syntax, text)
     binder = _Binder(
-        find, guard, parameters.claim_places, is_placed=_has_relation_names(syntax, words), every_column=every_column
+        find,
+        guard,
+        parameters.claim_places,
+        is_placed=_has_relation_names(syntax, words),
+        every_column=every_column,
+        behind_barriers=behind_barriers,
     )
     splices: list[Splice] = list(binder.bind(text, words, syntax))
     common = [
@@ -194,6 +201,7 @@ class _Binder:
         *,
         is_placed: bool,
         every_column: bool,
+        behind_barriers: bool,
     ) -> None:
         self.scans: list[TableReference] = []
         self.views: set[int] = set()
@@ -202,6 +210,7 @@ class _Binder:
         self._guard = guard
         self._claims = claims
         self._every_column = every_column
+        self._behind_barriers = behind_barriers
         self._opened = 0
         self._inside: list[str] = []
 
@@ -275,8 +284,10 @@ class _Binder:
                 guard_columns=frozenset(needed - named),
             )
         )
-        condition = guard.condition.sql(lambda claim: claim_text(claim, self._claims))
         listed = ", ".join(quoted(column.name) for column in scan.visible_columns if column.name in named)
+        if self._behind_barriers:
+            return f"(SELECT {listed} FROM {place}s{number}){renamed}"
+        condition = guard.condition.sql(lambda claim: claim_text(claim, self._claims))
         return f"(SELECT {listed} FROM {place}s{number} WHERE {condition}){renamed}"
 
     def _open(self, name: TableName, view: ViewDef) -> str:
