@@ -81,6 +81,7 @@ def test_what_a_table_has_arrives_in_days_of_24_hours(
     assert read(spark, cluster, table_name, where="id > 5").collect() == []
 
 
+@pytest.mark.sampled(one_in=3)
 @pytest.mark.parametrize(
     ("value", "message"),
     [

@@ -87,6 +87,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(one_in=2)
 @pytest.mark.parametrize(("scale", "number"), CASES)
 def test_same_rows_as_in_parquet(spark: SparkSession, made: Callable[[str], None], scale: str, number: int) -> None:
     made(scale)
