@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Iterable
+from math import ceil, log2
 from typing import Final
 
 import msgspec
@@ -14,6 +15,7 @@ _FIRST_MS: Final = 0.001
 """The upper bound of the first bucket; nothing that a member executes is quicker."""
 _LAST_BUCKET: Final = 32 * _BUCKETS_PER_DOUBLING
 """It has everything beyond 49 days."""
+_LAST_MS: Final = _FIRST_MS * 2 ** (_LAST_BUCKET // _BUCKETS_PER_DOUBLING)
 
 
 class LatencyHistogram(msgspec.Struct, frozen=True, array_like=True):
@@ -36,11 +38,13 @@ class LatencyHistogram(msgspec.Struct, frozen=True, array_like=True):
 
     def with_latencies(self, latencies_ms: Iterable[float]) -> LatencyHistogram:
         """This histogram with more latencies, in milliseconds."""
-        counts = self.counts.copy()
-        for latency_ms in latencies_ms:
-            bucket = _bucket(latency_ms)
-            counts[bucket] = counts.get(bucket, 0) + 1
-        return LatencyHistogram(counts)
+        return self.with_buckets(buckets_of(latencies_ms))
+
+    def with_buckets(self, buckets: Iterable[int]) -> LatencyHistogram:
+        """This histogram with more latencies, by the numbers of their buckets, as :func:`buckets_of` gives them."""
+        counts = Counter(self.counts)
+        counts.update(buckets)
+        return LatencyHistogram(dict(counts))
 
     @classmethod
     def merged(cls, histograms: Iterable[LatencyHistogram]) -> LatencyHistogram:
@@ -69,7 +73,7 @@ class LatencyHistogram(msgspec.Struct, frozen=True, array_like=True):
         Raises:
             ValueError: There are no latencies.
         """
-        rank = max(math.ceil(fraction * self.total), 1)
+        rank = max(ceil(fraction * self.total), 1)
         for bucket, count in sorted(self.counts.items()):
             rank -= count
             if rank <= 0:
@@ -81,10 +85,16 @@ def _bound_ms(bucket: int) -> float:
     return float(_FIRST_MS * 2 ** (bucket / _BUCKETS_PER_DOUBLING))
 
 
-def _bucket(latency_ms: float) -> int:
-    if latency_ms <= _FIRST_MS:
-        return 0
-    return min(math.ceil(_BUCKETS_PER_DOUBLING * math.log2(latency_ms / _FIRST_MS)), _LAST_BUCKET)
+def buckets_of(latencies_ms: Iterable[float]) -> list[int]:
+    """The number of the bucket of each latency in milliseconds. A member does this for each statement: 0.1 us."""
+    return [
+        0
+        if latency_ms <= _FIRST_MS
+        else _LAST_BUCKET
+        if latency_ms >= _LAST_MS
+        else ceil(_BUCKETS_PER_DOUBLING * log2(latency_ms / _FIRST_MS))
+        for latency_ms in latencies_ms
+    ]
 
 
 class ListedExecutions(msgspec.Struct, frozen=True, array_like=True):

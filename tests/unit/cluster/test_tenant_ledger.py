@@ -6,7 +6,9 @@ import pytest
 
 from secateur.cluster.controller import tenant_rows
 from secateur.cluster.member import TenantAccounts, TenantLedger
+from secateur.cluster.member.monitoring.statement_sums import EndedStatement
 from secateur.protocol import ChangedRows, Executed, GrantedToken, ResourceGroup, TenantHours, TokenRole
+from secateur.protocol.plan_summary import buckets_of
 from secateur.wire import PeerInfo
 
 HOUR = 3600.0
@@ -28,8 +30,14 @@ def peer(granted: GrantedToken | None) -> PeerInfo:
     return PeerInfo(1, "there", "test", True, token=granted)
 
 
-def entry(tenant: str, at_s: float, elapsed_s: float = 0.002, said: Executed | ChangedRows | None = None) -> tuple:  # type: ignore[type-arg]
+def entry(
+    tenant: str, at_s: float, elapsed_s: float = 0.002, said: Executed | ChangedRows | None = None
+) -> EndedStatement:
     return 1, "plan", True, at_s, elapsed_s, said, None if said else "DataError: no", tenant
+
+
+def add(ledger: TenantLedger, *entries: EndedStatement) -> None:
+    ledger.add(entries, buckets_of([1000 * entry[4] for entry in entries]))
 
 
 @pytest.mark.parametrize(
@@ -49,13 +57,14 @@ def test_statements_and_counters_stand_in_the_hour_in_which_they_ended() -> None
     clock, accounts = _Clock(), TenantAccounts()
     ledger = TenantLedger(accounts, clock)
     ran = Executed("local", 1, 8, 3, 5, [[1, 2, 3, 4, 5]])
-    ledger.add([entry("a", clock.now_s + 1, said=ran), entry("a", clock.now_s + 2), entry("b", clock.now_s - HOUR)])
+    now_s = clock.now_s
+    add(ledger, entry("b", now_s - HOUR), entry("a", now_s + 1, said=ran), entry("a", now_s + 2))
     account = accounts.of(peer(token("a")))
     account.gets, account.short_s = 3, 0.5
     account.use.kernel_s, account.use.waited_s, account.use.rows_read, account.use.refused = 1.5, 0.25, 100, 2
     clock.now_s += HOUR
     ledger.turned()
-    ledger.add([entry("a", clock.now_s + 1, said=ChangedRows(7, 1))])
+    add(ledger, entry("a", clock.now_s + 1, said=ChangedRows(7, 1)))
     lines = {(line.tenant, line.hour): line for line in ledger.lines()}
     assert set(lines) == {("b", 9 * 3600), ("a", 10 * 3600), ("a", 11 * 3600)}
     first = lines["a", 36_000]
@@ -94,7 +103,7 @@ def test_members_are_added_up() -> None:
         accounts = TenantAccounts()
         ledger = TenantLedger(accounts, clock)
         accounts.of(peer(token("a"))).use.kernel_s = kernel_s
-        ledger.add([entry("a", clock.now_s, kernel_s, Executed("local", 1, 8, 3, 5))])
+        add(ledger, entry("a", clock.now_s, kernel_s, Executed("local", 1, 8, 3, 5)))
         answers.append(TenantHours(ledger.lines()))
     (row,) = tenant_rows(answers)
     assert (row["tenant"], row["statements"], row["processor_ms"], row["rows"]) == ("a", 2, 3000.0, 10)

@@ -29,6 +29,7 @@ from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
 from secateur.engine.threads import WORK, StatementWork
 from secateur.errors import JobCancelledError, ProgrammingError
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkedOut, WorkOutChange
+from secateur.protocol.plan_summary import buckets_of
 from secateur.protocol.query import (
     Execute,
     Executed,
@@ -251,9 +252,10 @@ class StatementLog:
     def _add_up(self) -> None:
         """Add those up that have ended since this was done last."""
         ended = self._ended[self._added_up :]
-        self._sums.add(ended)
+        buckets = buckets_of([1000 * entry[4] for entry in ended])
+        self._sums.add(ended, buckets)
         if self.ledger is not None:
-            self.ledger.add(ended)
+            self.ledger.add(ended, buckets)
         self._added_up = len(self._ended)
 
     def _settled(self, begun: _Begun, reply: asyncio.Future[Reply[Any]]) -> None:

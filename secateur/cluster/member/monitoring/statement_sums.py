@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from operator import lt
 from typing import Final, TypeAlias
 
@@ -18,11 +18,9 @@ EndedStatement: TypeAlias = tuple[int, str, bool, float, float, msgspec.Struct |
 what went wrong, and the tenant that it was for."""
 
 
-def _how_it_ran(said: msgspec.Struct | None) -> str:
-    """The way in which a statement ran, by its answer: as in ``secateur.latencies``."""
-    if said is None:
-        return "failed"
-    return said.execution if isinstance(said, Executed) else "change"
+def _other_way(said: msgspec.Struct | None) -> str:
+    """The way in which a statement ran that was no query, by its answer: as in ``secateur.latencies``."""
+    return "failed" if said is None else "change"
 
 
 def has_read_all(said: Executed) -> bool:
@@ -61,46 +59,47 @@ class StatementSums:
         """All statements by how they ran."""
         return list(self._totals.values())
 
-    def add(self, entries: Iterable[EndedStatement]) -> None:
-        """Count statements that have not been counted."""
-        by_plan: dict[str, list[float]] = {}
-        by_execution: dict[str, list[EndedStatement]] = {}
-        for entry in entries:
-            _, plan_id, _, _, elapsed_s, said, _, _ = entry
-            times = by_plan.pop(plan_id, [])
-            times.append(1000 * elapsed_s)
-            by_plan[plan_id] = times  # last, because it has run last
-            execution = "system" if self._is_system(plan_id) else _how_it_ran(said)
-            by_execution.setdefault(execution, []).append(entry)
-        self._add_plans(by_plan)
-        self._add_totals(by_execution)
+    def add(self, entries: Sequence[EndedStatement], buckets: Sequence[int]) -> None:
+        """Count statements that have not been counted. Costs half a microsecond for each.
 
-    def _add_plans(self, times_ms: Mapping[str, list[float]]) -> None:
-        for plan_id, times in times_ms.items():
+        Args:
+            entries: The statements.
+            buckets: The bucket of the time of each, see :func:`~secateur.protocol.plan_summary.buckets_of`.
+        """
+        times_ms = [1000 * entry[4] for entry in entries]
+        by_plan: defaultdict[str, list[int]] = defaultdict(list)
+        by_execution: defaultdict[str, list[int]] = defaultdict(list)
+        for place, entry in enumerate(entries):
+            by_plan[entry[1]].append(place)
+        for plan_id, places in sorted(by_plan.items(), key=lambda item: item[1][-1]):  # which has run last at the end
+            taken_ms = [times_ms[place] for place in places]
             known = self._executions.pop(plan_id, None) or PlanExecutions(plan_id, 0, 0.0, 0.0, LatencyHistogram())
             self._executions[plan_id] = PlanExecutions(
                 plan_id,
-                known.executions + len(times),
-                known.elapsed_ms + sum(times),
-                max(known.elapsed_max_ms, *times),
-                known.latencies.with_latencies(times),
+                known.executions + len(places),
+                known.elapsed_ms + sum(taken_ms),
+                max(known.elapsed_max_ms, *taken_ms),
+                known.latencies.with_buckets([buckets[place] for place in places]),
             )
+            if self._is_system(plan_id):
+                by_execution["system"] += places
+            else:
+                for place in places:
+                    said = entries[place][5]
+                    by_execution[said.execution if type(said) is Executed else _other_way(said)].append(place)
         while len(self._executions) > _PLANS_MAX:
             self._executions.popitem(last=False)
-
-    def _add_totals(self, groups: Mapping[str, list[EndedStatement]]) -> None:
-        for execution, group in groups.items():
-            known = self._totals.get(execution) or ExecutionTotals(execution, 0, 0.0, LatencyHistogram())
-            times = [1000 * elapsed_s for _, _, _, _, elapsed_s, *_ in group]
-            executed = [said for _, _, _, _, _, said, *_ in group if isinstance(said, Executed)]
+        for execution, places in by_execution.items():
+            total = self._totals.get(execution) or ExecutionTotals(execution, 0, 0.0, LatencyHistogram())
+            executed = [said for place in places if type(said := entries[place][5]) is Executed]
             self._totals[execution] = ExecutionTotals(
                 execution,
-                known.statements + len(times),
-                known.elapsed_ms + sum(times),
-                known.latencies.with_latencies(times),
-                known.members_touched + len(group) + other_members(executed),
-                known.pruned + sum(said.partitions_read < said.partitions_total for said in executed),
-                known.unpruned + sum(map(has_read_all, executed)),
+                total.statements + len(places),
+                total.elapsed_ms + sum([times_ms[place] for place in places]),
+                total.latencies.with_buckets([buckets[place] for place in places]),
+                total.members_touched + len(places) + other_members(executed),
+                total.pruned + sum([said.partitions_read < said.partitions_total for said in executed]),
+                total.unpruned + sum(map(has_read_all, executed)),
             )
 
 

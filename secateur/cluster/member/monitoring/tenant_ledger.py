@@ -7,8 +7,11 @@ Both are added up here when somebody asks, when many statements have come togeth
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from typing import Final
+
+import msgspec
 
 from secateur.cluster.member.admission.tenants import TenantAccounts, TenantUse
 from secateur.cluster.member.monitoring.statement_sums import EndedStatement
@@ -23,9 +26,6 @@ _TENANTS_MAX: Final = 10_000
 """Lines of an hour; the tenants that have used least stand in one line together."""
 _OLD_TENANTS_MAX: Final = 1000
 """Lines of an hour that is over."""
-_TIMED_MIN: Final = 64
-_TIMED_EVERY: Final = 4
-"""Of so many statements together, the times of one in so many say what the times of all are."""
 _SLACK: Final = 1.25
 """Lines are joined when there are so many times as many as may be, so that this is done now and then only."""
 
@@ -56,21 +56,29 @@ class TenantLedger:
         self.fold()
         return [line for hour in sorted(self._hours) for line in self._hours[hour].values()]
 
-    def add(self, entries: Iterable[EndedStatement]) -> None:
-        """Add statements that have ended, each once."""
-        groups: dict[tuple[int, str], list[EndedStatement]] = {}
-        group: list[EndedStatement] = []
-        begins_s, tenant_before = -1.0, None
-        for entry in entries:
-            ended_s, tenant = entry[3] + entry[4], entry[7]
-            if tenant != tenant_before or not begins_s <= ended_s < begins_s + HOUR_S:
-                hour = self._hour_of(ended_s)
-                begins_s, tenant_before = float(hour), tenant
-                group = groups.setdefault((hour, tenant), [])
-            group.append(entry)
-        for (hour, tenant), group in groups.items():
-            if hour > self._now - _HOURS_MAX * HOUR_S:
-                self._add(self._line(hour, tenant), group)
+    def add(self, entries: Sequence[EndedStatement], buckets: Sequence[int]) -> None:
+        """Add statements that have ended, each once. Costs 0.2 us for each.
+
+        Args:
+            entries: The statements, in the order in which they have ended.
+            buckets: The bucket of the time of each, see :func:`~secateur.protocol.plan_summary.buckets_of`.
+        """
+        if not entries:
+            return
+        hour, newest = (self._hour_of(entry[3] + entry[4]) for entry in (entries[0], entries[-1]))
+        if hour != newest:
+            middle = len(entries) // 2
+            self.add(entries[:middle], buckets[:middle])
+            self.add(entries[middle:], buckets[middle:])
+            return
+        if hour <= self._now - _HOURS_MAX * HOUR_S:
+            return
+        by_tenant: defaultdict[str, list[int]] = defaultdict(list)
+        for place, entry in enumerate(entries):
+            by_tenant[entry[7]].append(place)
+        for tenant, places in by_tenant.items():
+            answers = [entries[place][5] for place in places]
+            self._add(self._line(hour, tenant), answers, [buckets[place] for place in places])
 
     def fold(self) -> None:
         """Add what the accounts have counted since the last time to the hour that was then."""
@@ -123,18 +131,14 @@ class TenantLedger:
     def _hour_of(self, moment_s: float) -> int:
         return int(moment_s // HOUR_S) * HOUR_S
 
-    def _add(self, line: TenantHour, entries: list[EndedStatement]) -> None:
-        line.statements += len(entries)
-        line.failed += sum(entry[5] is None for entry in entries)
-        timed = entries if len(entries) < _TIMED_MIN else entries[::_TIMED_EVERY]
-        line.latencies = line.latencies.with_latencies([1000 * entry[4] for entry in timed])
-        rows = 0
-        for entry in entries:
-            said = entry[5]
+    def _add(self, line: TenantHour, answers: Sequence[msgspec.Struct | None], buckets: Sequence[int]) -> None:
+        line.statements += len(answers)
+        line.failed += answers.count(None)
+        line.latencies = line.latencies.with_buckets(buckets)
+        for said in answers:
             if type(said) is Executed:
-                rows += said.rows
+                line.rows += said.rows
                 if said.values is not None:
                     line.bytes_sent += ShortTable(said.values, said.rows).nbytes
             elif isinstance(said, (ChangedRows, WorkedOut)):
-                rows += said.rows
-        line.rows += rows
+                line.rows += said.rows
