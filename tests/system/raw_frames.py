@@ -46,7 +46,11 @@ class RawConnection:
         self._socket.close()
 
     def ask(self, operation: OperationBase, header: bytes, payload: bytes = b"") -> bytes:
-        """Send a request and return the header of its answer.
+        """Send a request and return the header of its answer; see :meth:`answer`."""
+        return self.answer(operation, header, payload).header
+
+    def answer(self, operation: OperationBase, header: bytes, payload: bytes = b"") -> Frame:
+        """Send a request and return its answer.
 
         Raises:
             Error: Whatever the server answered.
@@ -59,7 +63,7 @@ class RawConnection:
             if answer.kind is FrameKind.ERROR:
                 raise decode(answer.header, Failure).to_error()
             if answer.kind is FrameKind.RESPONSE:
-                return answer.header
+                return answer
 
     def _read(self) -> Frame:
         while not self._frames:
