@@ -91,6 +91,10 @@ class Error(Exception):
         """Note that what failed has changed nothing, such as a read, and may work when it is repeated."""
         self.retry_safe = self.details["retry_safe"] = True
 
+    def unsafe_to_retry(self) -> None:
+        """Note that a part of what failed has been carried out: a repetition would do that twice."""
+        self.retry_safe = self.details["retry_safe"] = False
+
 
 def forget_frames(error: Error) -> None:
     """Take the frames below a public call, which is about to raise an error again, off the traceback of a mistake.

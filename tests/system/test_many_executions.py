@@ -20,7 +20,7 @@ from together import together
 
 import secateur
 from secateur.cluster import Cluster
-from secateur.errors import DataError, MemberLostError, ParameterError
+from secateur.errors import DataError, LimitExceededError, MemberLostError, ParameterError
 from secateur.protocol import Operation, WriteCopies
 
 ROWS = 400
@@ -230,6 +230,34 @@ def test_an_error_stops_behind_what_was_before_it(conn: secateur.Connection) -> 
     assert conn.execute("SELECT v FROM t WHERE id = 1 AND line = 0").fetchall() == [(8,)]
     with pytest.raises(DataError):
         conn.executemany("SELECT 1 / (v - v), CAST(? AS INTEGER) FROM t WHERE id = ?", [["1", 1], ["x", 2]])
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE t SET v = v + 1 WHERE id = ? AND line = 0",
+        "UPDATE t SET v = v + 1 WHERE id = ? OR id = ?",
+        "INSERT INTO t SELECT 900 + ?, n, 0, '' FROM range(3) AS r(n)",
+    ],
+    ids=["in one frame", "of several partitions", "insert of a query"],
+)
+@pytest.mark.parametrize("made", [0, 2])
+def test_an_error_behind_what_was_made_is_not_safe_to_retry(
+    conn: secateur.Connection, monkeypatch: pytest.MonkeyPatch, sql: str, made: int
+) -> None:
+    """That of one statement is; but all sets together would be made twice."""
+    prepare, asked = conn._session.prepare, []
+
+    def refused_later(text: str, params: Any) -> Any:
+        asked.append(params)
+        if len(asked) > made:
+            raise LimitExceededError("too many requests", limit="requests_in_flight_max", retry_safe=True)
+        return prepare(text, params)
+
+    monkeypatch.setattr(conn._session, "prepare", refused_later)
+    with pytest.raises(LimitExceededError) as caught:
+        conn.executemany(sql, [[number] * sql.count("?") for number in range(10, 14)])
+    assert caught.value.retry_safe is (made == 0)
 
 
 def test_a_result_that_is_left_is_dropped(conn: secateur.Connection) -> None:

@@ -37,7 +37,7 @@ from secateur.client.execution.create_table_as import create_table_as, create_ta
 from secateur.client.execution.execute import Params, StatementCall
 from secateur.client.execution.forget_tenant import COLUMNS, forget_tenant
 from secateur.client.execution.insert import Insertion, insert_many, insert_select, insert_values
-from secateur.client.execution.many_changes import ManyChanges, run_coordinated_changes
+from secateur.client.execution.many_changes import ManyChanges, add_coordinated_changes
 from secateur.client.execution.many_selects import run_selects
 from secateur.client.execution.select import RunOptions, SelectResult, run_select
 from secateur.client.execution.serving_calls import serving_call
@@ -283,9 +283,14 @@ class Cursor:
         try:
             changed = ManyChanges(self._session)
             try:
-                self._rowcount = self._executed_many(operation, seq_of_parameters, changed)
-            except Error:
-                changed.finish()  # those before the set with the error
+                try:
+                    self._rowcount = self._executed_many(operation, seq_of_parameters, changed)
+                except Error:
+                    changed.finish()  # those before the set with the error
+                    raise
+            except Error as error:
+                if changed.has_made and error.retry_safe:
+                    error.unsafe_to_retry()
                 raise
         finally:
             self._session.end_statement(control)
@@ -308,14 +313,16 @@ class Cursor:
                     pending.append(Insertion(prepared, params))
                 case statements.InsertSelect():
                     self._note_change()
-                    total = max(total, 0) + insert_select(called(prepared, params, cached)).rows
+                    changed.made(insert_select(called(prepared, params, cached)).rows)
+                    total = 0
                 case statements.ChangeStatement():
                     self._note_change()
                     changed.add(called(prepared, params, cached))
-                    total = max(total, 0)
+                    total = 0
                 case statements.CoordinatedChange():
                     self._note_change()
                     changes.append(called(prepared, params, cached))
+                    total = 0
                 case statements.SelectStatement():
                     queries.append(called(prepared, params, cached))
                 case statements.Done():
@@ -326,9 +333,9 @@ class Cursor:
                         " parameters"
                     )
         if changes:
-            total = max(total, 0) + run_coordinated_changes(changes)
-        if total >= 0:
-            total += changed.finish()
+            add_coordinated_changes(changed, changes)
+        if total == 0:
+            total = changed.finish()
         if queries:
             self._later = deque(run_selects(queries))
             self.nextset()

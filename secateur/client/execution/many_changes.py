@@ -41,9 +41,13 @@ class ManyChanges:
 
     Args:
         session: The connection.
+
+    Attributes:
+        has_made: Whether an execution has been carried out.
     """
 
     def __init__(self, session: Session) -> None:
+        self.has_made = False
         self._session = session
         self._batches: dict[str, MemberBatch[_Call]] = {}
         self._begun_with: tuple[str, int] | None = None  # the plan, and the version of the owners
@@ -59,7 +63,7 @@ class ManyChanges:
         member, params, version = self._placed(call)
         if member is None:
             self.finish()
-            self._rows += _run(call).rows
+            self.made(_run(call).rows)
             return
         begun_with = call.statement.select.plan_id, version
         if begun_with != self._begun_with:
@@ -72,6 +76,11 @@ class ManyChanges:
         batch.add(call, params)
         if batch.is_full:
             self.finish()
+
+    def made(self, rows: int) -> None:
+        """An execution has changed so many rows."""
+        self.has_made = True
+        self._rows += rows
 
     def finish(self) -> int:
         """Carry out what was added; returns how many rows all executions have changed.
@@ -87,12 +96,14 @@ class ManyChanges:
     def _carry_out(self, batches: list[MemberBatch[_Call]]) -> list[MemberBatch[_Call]]:
         """Ask the members once, and execute alone what stops an answer; returns the changes behind these."""
         if len(batches) == 1 and len(batches[0].positions) == 1:
-            self._rows += _run(batches[0].positions[0]).rows
+            self.made(_run(batches[0].positions[0]).rows)
             return []
         asked = [_asked(batch) for batch in batches]
         members = [batch.member for batch in batches]
         answers = self._session.answers_of(list(zip(members, asked, strict=True)))
-        self._rows += sum(sum(answer.message.rows) for answer in answers if not isinstance(answer, Error))
+        for answer in answers:
+            if not isinstance(answer, Error) and answer.message.rows:
+                self.made(sum(answer.message.rows))
         left = []
         for batch, message, answer in zip(batches, asked, answers, strict=True):
             rest = self._one_by_one(batch, message, answer)
@@ -114,7 +125,7 @@ class ManyChanges:
         until = len(batch.positions) if isinstance(answer, Error) else count + max(unconfirmed, batch.alone)
         for number, call in enumerate(batch.positions[count:until], count):
             lost_answer = lost if number < count + unconfirmed else None
-            self._rows += _run(call, (asked.id_of(number), lost_answer)).rows
+            self.made(_run(call, (asked.id_of(number), lost_answer)).rows)
         return batch.behind(count, until)
 
     def _placed(self, call: _Call) -> tuple[str | None, Sequence[Any], int]:
@@ -174,17 +185,17 @@ as the rows by themselves at 80 rows in 8 partitions, 700 in 64, and more than 1
 _BatchedCall: TypeAlias = StatementCall[CoordinatedChange[SelectStatement]]
 
 
-def run_coordinated_changes(calls: Sequence[_BatchedCall]) -> int:
-    """Carry out one statement for many sets of parameters, in order; returns the number of rows changed.
+def add_coordinated_changes(many: ManyChanges, calls: Sequence[_BatchedCall]) -> None:
+    """Add executions of one statement, in order; many of them may become one statement about all rows.
 
     Args:
+        many: To these.
         calls: The executions, at least one.
 
     Raises:
-        Error: As :func:`~secateur.client.execution.coordinated_change.run_coordinated_change`; what was before is done.
+        Error: As :meth:`ManyChanges.add`.
     """
     first = calls[0].statement
-    many = ManyChanges(calls[0].session)
     runs: Iterable[tuple[int, int]] = [(0, len(calls))]
     cells = None
     rows_min = _ROWS_MIN
@@ -194,15 +205,13 @@ def run_coordinated_changes(calls: Sequence[_BatchedCall]) -> int:
         cells = _cells(first, first.batch, [call.params for call in calls])
         if cells is not None:
             runs = _runs_of_keys(first, first.batch, cells)
-    rows = 0
     for start, stop in runs:
         if cells is None or first.batch is None or stop - start < rows_min:
             for call in calls[start:stop]:
                 many.add(call)
             continue
         many.finish()  # they may be changes of the same rows
-        rows += _together(calls[start], first.batch, [values[start:stop] for values in cells])
-    return rows + many.finish()
+        many.made(_together(calls[start], first.batch, [values[start:stop] for values in cells]))
 
 
 def _together(call: _BatchedCall, batch: BatchInsert, lists: list[Any]) -> int:
