@@ -210,7 +210,7 @@ impl Executor {
         let partitions: Vec<Vec<usize>> = found.partitions().into_iter().map(distinct).collect();
         let mut out = Out::with_capacity(columns.len() + 64);
         let written = || -> Option<()> {
-            write_array(&mut out, 11)?;
+            write_array(&mut out, 12)?;
             write_text(&mut out, "local")?;
             write_int(&mut out, partitions.iter().map(Vec::len).sum::<usize>() as i128);
             write_int(&mut out, learned.partitions_total);
@@ -222,6 +222,7 @@ impl Executor {
             write_array(&mut out, 0)?;
             write_array(&mut out, 0)?;
             write_int(&mut out, learned.statistics(statistics_version));
+            write_nil(&mut out); // its cost, which nobody measures
             Some(())
         }();
         if written.is_none() {
@@ -426,7 +427,7 @@ fn keys_asked<'a>(reader: &mut Reader<'a>, fields: usize) -> Option<(i128, i128,
 
 #[pymodule]
 fn secateur_native(module: &Bound<PyModule>) -> PyResult<()> {
-    module.add("FORMAT", 5)?;
+    module.add("FORMAT", 6)?;
     module.add_class::<Executor>()?;
     module.add_class::<Rows>()
 }

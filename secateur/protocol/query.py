@@ -101,6 +101,18 @@ class Since(msgspec.Struct, frozen=True):
     published: list[tuple[int, int]]
 
 
+class StatementCost(msgspec.Struct, frozen=True, array_like=True):
+    """What a statement has cost in kernel calls, at all members together.
+
+    Attributes:
+        processor_ms: Milliseconds of processor time.
+        rows_read: Rows of tables that were read.
+    """
+
+    processor_ms: float
+    rows_read: int
+
+
 class Executed(msgspec.Struct, frozen=True, array_like=True):
     """The result of a plan; its rows are ``values``, or the payload.
 
@@ -119,6 +131,8 @@ class Executed(msgspec.Struct, frozen=True, array_like=True):
             parts together.
         statistics_version: The newest version of the statistics that the member has heard of, for a plan that
             depends on estimates; else 0. A client then has the statement planned again at its next execution.
+        cost: What it has cost; None where that is not measured: on members without tenants, and of a statement that the
+            event loop has answered at once.
     """
 
     execution: str
@@ -132,6 +146,7 @@ class Executed(msgspec.Struct, frozen=True, array_like=True):
     published: tuple[tuple[int, int], ...] = ()
     steps: tuple[StepResult, ...] = ()
     statistics_version: int = 0
+    cost: StatementCost | None = None
 
 
 class Execute(Message[Executed], frozen=True, array_like=True):

@@ -106,6 +106,28 @@ def test_the_ledger_has_what_a_tenant_has_used(owner: secateur.Connection, of: C
     assert 0 < p50 <= p99
 
 
+@pytest.mark.parametrize(
+    ("sql", "rows_read"),
+    [
+        pytest.param(HEAVY, ROWS, id="a heavy one"),
+        pytest.param(LOOK_UP.replace("?", "7") + " AND sqrt(v) > -1", 1, id="one row in a kernel"),
+    ],
+)
+def test_a_statement_says_what_it_has_cost(of: Connect, sql: str, rows_read: int) -> None:
+    cursor = of("curious").execute(sql)
+    cursor.fetchall()
+    assert cursor.stats is not None
+    assert cursor.stats.cost is not None
+    assert cursor.stats.cost.rows_read == rows_read
+    assert 0 < cursor.stats.cost.processor_ms < 60_000
+
+
+def test_a_short_statement_does_not_count_its_cost(of: Connect) -> None:
+    cursor = of("curious").execute(LOOK_UP, [7])
+    assert cursor.stats is not None
+    assert cursor.stats.cost is None
+
+
 def test_a_group_bounds_statements_of_its_roles(owner: secateur.Connection, of: Connect) -> None:
     conn, other = of("bound", "bronze"), of("free")
     owner.execute("CREATE RESOURCE GROUP small WITH (statement_timeout = '200ms', max_rows = 100) FOR bronze")

@@ -9,7 +9,7 @@ import msgspec
 from secateur.client.dbapi.html_table import html_records
 from secateur.client.execution.routing import ExecutionMode
 from secateur.protocol.hello import Pruning
-from secateur.protocol.query import Executed
+from secateur.protocol.query import Executed, StatementCost
 from secateur.protocol.steps import StepResult
 
 _EXECUTIONS: Final = {execution.value: execution for execution in ExecutionMode}
@@ -33,6 +33,9 @@ class QueryStats(msgspec.Struct, frozen=True):
         plan_cached: Whether the client knew the plan already.
         elapsed_ms: From the call to the complete answer, as seen by the client.
         steps: The result of each step of a query in steps; empty for a query without steps.
+        cost: The processor time of a query at all members, and the rows that they read; None where that is not
+            measured: on a cluster that only its owner uses, of a query that is answered in microseconds, of a result
+            that comes in parts, and of a change. ``secateur.tenants`` adds everything up.
     """
 
     members_touched: int
@@ -45,6 +48,7 @@ class QueryStats(msgspec.Struct, frozen=True):
     plan_cached: bool
     elapsed_ms: float
     steps: tuple[StepResult, ...] = ()
+    cost: StatementCost | None = None
 
     def _repr_html_(self) -> str:
         """One row, as a notebook shows it."""
@@ -96,4 +100,5 @@ class UnreadStats(msgspec.Struct, frozen=True):
             self.plan_cached,
             (self.answered_s - self.started_s) * 1000,
             said.steps,
+            said.cost,
         )

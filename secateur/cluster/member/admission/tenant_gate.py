@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Final, cast
 
+from msgspec.structs import replace
+
 from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.admission.tenants import TenantAccount, TenantAccounts
 from secateur.cluster.member.statements.open_results import OpenResults
@@ -24,7 +26,7 @@ from secateur.engine.threads import WORK, StatementWork
 from secateur.errors import LimitExceededError
 from secateur.protocol.message import Role
 from secateur.protocol.operations import Operation
-from secateur.protocol.query import Executed, PartOfRows
+from secateur.protocol.query import Executed, PartOfRows, StatementCost
 from secateur.wire import Handled, Payload, PeerInfo, Reply, Request
 
 _STATEMENTS: Final = frozenset(
@@ -171,10 +173,13 @@ class TenantGate:
                 retry_safe=True,
             ) from None
         finally:
+            cost = StatementCost(1000 * sum(work.processor_times), work.rows_read)
             self._settle(account, request.peer, work)
             work.added_late = partial(self._settle, account, request.peer, work)
         if work.loop_s:
             account.worked(work.loop_s, _count(request))
+        if isinstance(reply.message, Executed) and not reply.message.has_more:
+            reply = Reply(replace(reply.message, cost=cost), reply.payload)
         return self._checked(account, request, reply)
 
     def _settle(self, account: TenantAccount, peer: PeerInfo, work: StatementWork) -> None:
