@@ -163,6 +163,26 @@ ALIVE_S: Final = 1.0
 """Seconds between two signs of life to peers that wait for an answer."""
 
 
+_ACCEPTING_TURNS: Final = 3
+"""So many turns after it was accepted, a socket is a connection that its server knows: asyncio has a task make it."""
+
+
+async def _close(server: asyncio.Server) -> None:
+    """Stop listening, and wait until everything that was accepted before is a connection of its server."""
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, asyncio.SelectorEventLoop):  # whose task loses the socket if the server is closed before
+        for listening in server.sockets:
+            loop.remove_reader(listening)
+        await _turns(_ACCEPTING_TURNS)
+    server.close()
+    await _turns(_ACCEPTING_TURNS)
+
+
+async def _turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 class FrameServer:
     """Listens on a TCP port and serves frames on the running event loop.
 
@@ -257,7 +277,7 @@ class FrameServer:
         if isinstance(server, TlsListener):
             await server.close()
         else:
-            server.close()
+            await _close(server)
         if self._ticking is not None:
             self._ticking.cancel()
         caller = {asyncio.current_task()}  # a handler may stop its own server

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import queue
 import random
@@ -10,10 +11,11 @@ import struct
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
+import uvloop
 from wire_operations import (
     BadDetails,
     Bug,
@@ -39,13 +41,25 @@ from secateur.protocol import (
     Hello,
     Notice,
     Operation,
+    Server,
     decode,
     encode,
     operation_of,
     pack,
 )
 from secateur.tracing import TraceContext, is_installed
-from secateur.wire import Channel, Frame, FrameDecoder, FrameKind, FrameServer, Limits, Reply, encode_frame
+from secateur.wire import (
+    Channel,
+    Frame,
+    FrameDecoder,
+    FrameKind,
+    FrameServer,
+    Handled,
+    Limits,
+    Reply,
+    Request,
+    encode_frame,
+)
 
 Serve = Callable[..., FrameServer]
 
@@ -576,3 +590,35 @@ def test_a_taken_port_is_a_clear_error(serve: Serve, echo: Any) -> None:
     server = serve(echo)
     with pytest.raises(OperationalError, match=f"cannot listen on 127.0.0.1:{server.port}.*choose another port"):
         serve(echo, port=server.port)
+
+
+class NoHandler:
+    """For a server of which nothing is asked."""
+
+    def handle(self, request: Request[Any]) -> Handled:
+        raise AssertionError(request)
+
+    def notify(self, request: Request[Any]) -> None:
+        raise AssertionError(request)
+
+
+@pytest.mark.parametrize("turns", range(6))
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_a_connection_that_is_just_being_made_goes_with_its_server(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], turns: int
+) -> None:
+    async def stopped_meanwhile() -> socket.socket:
+        server = FrameServer(NoHandler(), WireOperation.at_server(Server.ANY))
+        await server.start()
+        client = socket.create_connection((server.host, server.port), timeout=5)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await server.stop()
+        return client
+
+    loop = new_loop()
+    try:
+        with loop.run_until_complete(stopped_meanwhile()) as client, suppress(ConnectionResetError):
+            assert client.recv(1) == b""
+    finally:
+        loop.close()
