@@ -20,6 +20,7 @@ _FILES = {
     "monitoring.hot_keys": ["FrequentValue", "HotKeySampler", "SpaceSaving"],
     "monitoring.slow_statements": ["SlowStatements", "TimeSplit", "why_slow"],
     "monitoring.statement_log": ["StatementLog"],
+    "monitoring.statement_sums": ["EndedStatement"],
     "monitoring.tenant_ledger": ["TenantLedger"],
     "replication.acknowledgements": ["Acknowledgements", "UnconfirmedPublications"],
     "replication.replica": ["CountOut", "Effect", "Replica", "ReplicaPhase", "ReplicatedChange", "SendChange"],

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from secateur.cluster.controller import tenant_rows
-from secateur.cluster.member import TenantAccounts, TenantLedger
-from secateur.cluster.member.monitoring.statement_sums import EndedStatement
-from secateur.protocol import ChangedRows, Executed, GrantedToken, ResourceGroup, TenantHours, TokenRole
-from secateur.protocol.plan_summary import buckets_of
+from secateur.cluster.member import EndedStatement, TenantAccounts, TenantLedger
+from secateur.protocol import ChangedRows, Executed, GrantedToken, ResourceGroup, TenantHours, TokenRole, buckets_of
 from secateur.wire import PeerInfo
 
 HOUR = 3600.0
