@@ -19,6 +19,7 @@ from stored_copies import copies_of
 from together import together
 
 import secateur
+from secateur.client.session import Session
 from secateur.cluster import Cluster
 from secateur.errors import DataError, LimitExceededError, MemberLostError, ParameterError
 from secateur.protocol import Operation, WriteCopies
@@ -246,15 +247,15 @@ def test_an_error_behind_what_was_made_is_not_safe_to_retry(
     conn: secateur.Connection, monkeypatch: pytest.MonkeyPatch, sql: str, made: int
 ) -> None:
     """That of one statement is; but all sets together would be made twice."""
-    prepare, asked = conn._session.prepare, []
+    prepare, asked = Session.prepare, []
 
-    def refused_later(text: str, params: Any) -> Any:
+    def refused_later(session: Session, text: str, params: Any) -> Any:
         asked.append(params)
         if len(asked) > made:
             raise LimitExceededError("too many requests", limit="requests_in_flight_max", retry_safe=True)
-        return prepare(text, params)
+        return prepare(session, text, params)
 
-    monkeypatch.setattr(conn._session, "prepare", refused_later)
+    monkeypatch.setattr(Session, "prepare", refused_later)
     with pytest.raises(LimitExceededError) as caught:
         conn.executemany(sql, [[number] * sql.count("?") for number in range(10, 14)])
     assert caught.value.retry_safe is (made == 0)

@@ -276,6 +276,7 @@ OF_THE_LAST = {
     "values": [[1]],
     "has_more": True,
     "published": ((1, 1),),
+    "cost": None,
 }
 
 
