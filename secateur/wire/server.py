@@ -167,20 +167,13 @@ _ACCEPTING_TURNS: Final = 3
 """So many turns after it was accepted, a socket is a connection that its server knows: asyncio has a task make it."""
 
 
-async def _close(server: asyncio.Server) -> None:
-    """Stop listening, and wait until everything that was accepted before is a connection of its server."""
+def _accept_no_more(server: asyncio.Server) -> None:
     loop = asyncio.get_running_loop()
-    if isinstance(loop, asyncio.SelectorEventLoop):  # whose task loses the socket if the server is closed before
+    if isinstance(loop, asyncio.SelectorEventLoop):  # which loses a socket that is being accepted when it closes
         for listening in server.sockets:
             loop.remove_reader(listening)
-        await _turns(_ACCEPTING_TURNS)
-    server.close()
-    await _turns(_ACCEPTING_TURNS)
-
-
-async def _turns(count: int) -> None:
-    for _ in range(count):
-        await asyncio.sleep(0)
+    else:
+        server.close()
 
 
 class FrameServer:
@@ -277,9 +270,18 @@ class FrameServer:
         if isinstance(server, TlsListener):
             await server.close()
         else:
-            await _close(server)
+            _accept_no_more(server)
         if self._ticking is not None:
             self._ticking.cancel()
+        await self._drop_everything()
+        if not isinstance(server, TlsListener):
+            for _ in range(_ACCEPTING_TURNS):
+                await asyncio.sleep(0)
+            server.close()
+            await self._drop_everything()
+            await server.wait_closed()
+
+    async def _drop_everything(self) -> None:
         caller = {asyncio.current_task()}  # a handler may stop its own server
         while self._connections or self._tasks - caller:
             tasks = self._tasks - caller
@@ -287,8 +289,6 @@ class FrameServer:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.gather(*(connection.close() for connection in list(self._connections)))
-        if not isinstance(server, TlsListener):
-            await server.wait_closed()
 
     def _listening_for_tls(self, tls: Tls) -> TlsListener:
         context = server_context(tls)  # a file that cannot be used leaves no socket open
