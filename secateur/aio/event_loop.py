@@ -18,9 +18,10 @@ import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
 from secateur.errors import InterfaceError
@@ -161,7 +162,7 @@ class LoopWaits(Waits):
         if _call() is None:
             connected = socket.create_connection((host, port), timeout=timeout_s)
         else:
-            connected = _awaited(self._loop.create_task(self._connected(host, port, timeout_s)))
+            connected = self._connected(host, port, self._loop.time() + timeout_s)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connected.setblocking(False)
         return LoopSocket(connected, self._loop)
@@ -192,24 +193,35 @@ class LoopWaits(Waits):
             done.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # which nobody hears
             raise
 
-    async def _connected(self, host: str, port: int, timeout_s: float) -> socket.socket:
-        async with asyncio.timeout(timeout_s):
-            found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            for number, (family, kind, protocol, _, address) in enumerate(found, 1):
-                connecting = socket.socket(family, kind, protocol)
-                connecting.setblocking(False)
-                try:
-                    await self._loop.sock_connect(connecting, address)
-                except OSError:
-                    connecting.close()
-                    if number == len(found):
-                        raise
-                except BaseException:
-                    connecting.close()
+    def _connected(self, host: str, port: int, end_s: float) -> socket.socket:
+        """Connect within a call, which owns the socket throughout.
+
+        As the result of a task it would be lost, and stay open, if the call is cancelled as the task ends.
+        """
+        found = self._until(end_s, partial(self._loop.getaddrinfo, host, port, type=socket.SOCK_STREAM))
+        for number, (family, kind, protocol, _, address) in enumerate(found, 1):
+            connecting = socket.socket(family, kind, protocol)
+            connecting.setblocking(False)
+            try:
+                self._until(end_s, partial(self._loop.sock_connect, connecting, address))
+            except OSError:
+                connecting.close()
+                if number == len(found):
                     raise
-                else:
-                    return connecting
+            except BaseException:
+                connecting.close()
+                raise
+            else:
+                return connecting
         raise OSError(f"{host} has no address")
+
+    def _until(self, end_s: float, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
+        async def bounded() -> R:
+            async with asyncio.timeout_at(end_s):
+                return await work()
+
+        result: R = _awaited(self._loop.create_task(bounded()))
+        return result
 
 
 class LoopLock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
+import socket
 import subprocess
 import sys
 import threading
@@ -467,6 +468,40 @@ def test_a_lock_goes_to_the_next_call_also_when_one_gives_up() -> None:
         return had
 
     assert asyncio.run(main()) == [0, 2, 4, 5, 9]
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_call_that_is_cancelled_as_it_connects_leaves_no_socket_open(
+    monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        begun = asyncio.Event()
+        made: list[socket.socket] = []
+        connect_socket = loop.sock_connect
+
+        async def connecting(connected: socket.socket, address: Any) -> None:
+            made.append(connected)
+            begun.set()
+            await connect_socket(connected, address)
+
+        monkeypatch.setattr(loop, "sock_connect", connecting)
+        waits = LoopWaits(loop)
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            host, port = server.getsockname()
+            call = asyncio.create_task(waits.run(waits.connect, host, port, 10.0))
+            await begun.wait()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            if call.cancel():
+                with pytest.raises(asyncio.CancelledError):
+                    await call
+            else:
+                call.result().close()
+        (connected,) = made
+        assert connected.fileno() == -1
+
+    asyncio.run(run())
 
 
 def test_what_is_missing_is_named() -> None:
