@@ -52,6 +52,9 @@ class Jwt:
             token; or a list of claims that have the same name in both. Values are texts, integers or booleans.
         leeway_s: Seconds by which the clocks of issuer and cluster may differ.
 
+    A claim within another is named with dots, such as ``realm_access.roles``, unless the token has one of that very
+    name.
+
     Raises:
         ProgrammingError: A field is empty or below 0.
     """
@@ -158,14 +161,14 @@ class _Verifier:
         return found[0]
 
     def _token(self, said: Mapping[str, Any]) -> GrantedToken:
-        principal = said.get(self._jwt.principal_claim)
+        principal = _claim(said, self._jwt.principal_claim)
         if not isinstance(principal, str) or not 0 < len(principal) <= _NAME_CHARS_MAX:
             raise _refusal(
                 f"its claim {self._jwt.principal_claim!r}, which names its bearer, is no text of up to"
                 f" {_NAME_CHARS_MAX} characters"
             )
-        roles = said.get(self._jwt.roles_claim, [])
-        names = [roles] if isinstance(roles, str) else roles
+        roles = _claim(said, self._jwt.roles_claim)
+        names = [roles] if isinstance(roles, str) else [] if roles is None else roles
         if not isinstance(names, list) or len(names) > _ROLES_MAX or not all(isinstance(name, str) for name in names):
             raise _refusal(f"its claim {self._jwt.roles_claim!r} is no list of up to {_ROLES_MAX} names of roles")
         return GrantedToken(
@@ -174,13 +177,22 @@ class _Verifier:
             principal=principal,
             roles=tuple(dict.fromkeys(name.casefold() for name in names)),
             claims={
-                name: _claim_text(claim, said[claim])
+                name: _claim_text(claim, value)
                 for name, claim in self._claims_read.items()
-                if said.get(claim) is not None
+                if (value := _claim(said, claim)) is not None
             },
             expires=float(said["exp"]) + self._jwt.leeway_s,
             is_signed=True,
         )
+
+
+def _claim(said: Mapping[str, Any], name: str) -> Any:
+    """The value of a claim, or of one within others; None without it."""
+    first, _, rest = name.partition(".")
+    if name in said or not rest:
+        return said.get(name)
+    within = said.get(first)
+    return _claim(within, rest) if isinstance(within, Mapping) else None
 
 
 def _claim_text(name: str, value: object) -> str:

@@ -85,6 +85,21 @@ def test_claims_are_those_that_were_asked_for_as_texts(keys: Path) -> None:
     )
 
 
+def test_a_claim_within_another_is_named_with_dots(keys: Path) -> None:
+    verify = signed_token_verifier(
+        jwt_of(keys, claims={"tenant": "app.org.id", "plan": "x.plan"}, roles_claim="realm_access.roles")
+    )
+    found = verify(OWN.token(realm_access={"roles": ["clerk"]}, app={"org": {"id": 7}}, **{"x.plan": "gold"}))
+    assert found is not None
+    assert (found.roles, found.claims) == (("clerk",), {"tenant": "7", "plan": "gold"})
+    for others in ({}, {"app": "org"}, {"app": {"org": None}}, {"app": [{"org": {"id": 7}}]}):
+        found = verify(OWN.token(**others))
+        assert found is not None
+        assert (found.roles, found.claims) == ((), {})
+    with pytest.raises(AuthenticationError, match="neither a text nor an integer"):
+        verify(OWN.token(app={"org": {"id": {"id": 7}}}))
+
+
 def test_without_a_role_it_is_good_for_nothing(verify: Verify) -> None:
     for roles in (None, [], ["admin", "code"], ["none"]):
         found = verify(OWN.token(roles=roles))
