@@ -366,9 +366,14 @@ class Rights:
         """The value of a claim; None without it."""
         return self.token.claims.get(name)
 
-    def may_read(self, table: str) -> bool:
-        """Whether a table may be read, by its case-folded name."""
-        return self.tables is None or table in self.tables[Privilege.SELECT]
+    def may_name(self, table: str) -> bool:
+        """Whether something may be done with a table, by its case-folded name: then its columns may be known."""
+        return self.tables is None or any(table in granted for granted in self.tables.values())
+
+    def check_names(self, table: str) -> None:
+        """Refuse to tell of a table, by its case-folded name, as :meth:`check_reads` does, unless it may be named."""
+        if self.tables is None or not self.may_name(table):
+            self.check_reads((table,))
 
     def check_reads(self, tables: Iterable[str]) -> None:
         """Refuse to read tables.

@@ -151,8 +151,9 @@ class _Prepared(msgspec.Struct, Statement, frozen=True, tag=True):
 
 
 def privileges_of(mode: InsertMode) -> tuple[Privilege, ...]:
-    """What an INSERT needs with its table."""
-    return (Privilege.INSERT, Privilege.UPDATE) if mode is InsertMode.UPSERT else (Privilege.INSERT,)
+    """What an INSERT needs with its table: to look for the keys of others is to read them."""
+    changing = (Privilege.INSERT, Privilege.UPDATE) if mode is InsertMode.UPSERT else (Privilege.INSERT,)
+    return changing if mode is InsertMode.APPEND else (Privilege.SELECT, *changing)
 
 
 class RowChange(_Prepared, frozen=True):

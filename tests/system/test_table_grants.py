@@ -302,6 +302,44 @@ def test_nothing_else_is_changed(
     assert state(own) == before
 
 
+def test_who_may_only_insert_adds_rows_and_learns_none(own: Cluster, bearer: Connect) -> None:
+    with own.connect() as everything:
+        everything.execute("CREATE TABLE inbox (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 4")
+        conn = bearer("insert on inbox; read on orders")
+        assert conn.execute("INSERT INTO inbox VALUES (1, 1)").rowcount == 1
+        assert conn.execute("INSERT INTO inbox VALUES (?, ?)", [2, 2]).rowcount == 1
+        assert conn.execute("INSERT INTO inbox SELECT id + 10, v FROM orders WHERE id < 2").rowcount == 2
+        conn.executemany("INSERT INTO inbox VALUES (?, ?)", [(20, 20), (21, 21)])
+        conn.table("inbox").load({"id": [30], "v": [30]})
+        for sql in (
+            "SELECT count(*) FROM inbox",
+            "EXPLAIN SELECT v FROM inbox WHERE id = 1",
+            "INSERT INTO inbox VALUES (3, 3) RETURNING id",
+            "INSERT INTO inbox SELECT id + 100, v FROM inbox",
+            "INSERT INTO inbox SELECT id + 100, (SELECT max(v) FROM inbox) FROM orders",
+            "INSERT INTO inbox VALUES (1, 7) ON CONFLICT DO NOTHING",
+            "INSERT INTO inbox VALUES (1, 7) ON CONFLICT DO UPDATE SET v = 7",
+            "INSERT OR IGNORE INTO inbox VALUES (1, 7)",
+            "INSERT OR REPLACE INTO inbox VALUES (1, 7)",
+            "UPDATE inbox SET v = 7 WHERE id = 1",
+            "DELETE FROM inbox WHERE id = 1",
+            "MERGE INTO inbox USING orders ON inbox.id = orders.id WHEN NOT MATCHED THEN INSERT VALUES (id, v)",
+            "SUMMARIZE inbox",
+            "COPY inbox TO 'inbox.csv'",
+        ):
+            with pytest.raises(AuthenticationError, match="on inbox"):
+                conn.execute(sql).fetchall()
+        with pytest.raises(AuthenticationError, match="on inbox"):
+            conn.table("inbox").get(1)
+        with pytest.raises(AuthenticationError, match="on inbox"):
+            conn.table("inbox").delete([1])
+        with pytest.raises(AuthenticationError, match="update on inbox"):
+            conn.table("inbox").load({"id": [1], "v": [7]}, mode="upsert")
+        kept = everything.execute("SELECT id, v FROM inbox ORDER BY id").fetchall()
+        assert kept == [(1, 1), (2, 2), (10, 0), (11, 1), (20, 20), (21, 21), (30, 30)]
+        everything.execute("DROP TABLE inbox")
+
+
 @pytest.mark.smoke
 def test_an_error_names_table_right_and_who_can_give_it(bearer: Connect) -> None:
     with pytest.raises(AuthenticationError) as refused:

@@ -290,7 +290,7 @@ class Controller:
         tables = self._state.catalog.tables() if name is None else (self._state.catalog.table(name),)
         rights = request.peer.rights
         if rights is not None:
-            tables = tuple(table for table in tables if rights.may_read(table.name.casefold()))
+            tables = tuple(table for table in tables if rights.may_name(table.name.casefold()))
         outlines = request.message.outlines
         definitions = [TableDefinition.of(table, known=known, outline=outlines) for table in tables]
         return Reply(catalog.Tables(tables=definitions, **self._versions()))

@@ -92,9 +92,9 @@ class PlanningView:
         return self.statistics_snapshot.of(table_id)
 
     def _check(self, name: str) -> None:
-        """Refuse a name whose table may not be read before it is looked up, since errors of the look-up name tables."""
+        """Refuse a table that may not be named before it is looked up, since errors of the look-up name tables."""
         if self.rights is not None:
-            self.rights.check_reads((name.casefold(),))
+            self.rights.check_names(name.casefold())
 
 
 class Prepared(NamedTuple):

@@ -71,8 +71,8 @@ class ControllerTableChecks:
             raise rights.refusal_of(f"{request.operation.title!r}")
 
     def _get_tables(self, asked: GetTables, rights: Rights) -> None:
-        if asked.name is not None:  # of all tables, the handler leaves out what may not be read
-            rights.check_reads((asked.name.casefold(),))
+        if asked.name is not None:  # of all tables, the handler leaves out what may not be named
+            rights.check_names(asked.name.casefold())
 
     def _get_ranges(self, asked: GetRanges, rights: Rights) -> None:
         check_ranges(self._catalog().tables(), asked, rights)

@@ -136,7 +136,7 @@ def check_ranges(tables: Sequence[TableDef], asked: GetRanges, rights: Rights) -
     """
     for table in tables:
         if table.scheme.reference == asked.reference:
-            rights.check_reads((table.name.casefold(),))
+            rights.check_names(table.name.casefold())
 
 
 _Check = Callable[[Request[Any], Rights], Awaitable[None] | None]
