@@ -7,15 +7,13 @@ Both are added up here when somebody asks, when many statements have come togeth
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final
-
-import msgspec
 
 from secateur.cluster.member.admission.tenants import TenantAccounts, TenantUse
 from secateur.cluster.member.monitoring.statement_sums import EndedStatement
 from secateur.protocol.changes import ChangedRows, WorkedOut
+from secateur.protocol.plan_summary import LatencyHistogram
 from secateur.protocol.query import Executed
 from secateur.protocol.tenants import OTHERS, TenantHour
 from secateur.wire import ShortTable
@@ -57,7 +55,7 @@ class TenantLedger:
         return [line for hour in sorted(self._hours) for line in self._hours[hour].values()]
 
     def add(self, entries: Sequence[EndedStatement], buckets: Sequence[int]) -> None:
-        """Add statements that have ended, each once. Costs 0.2 us for each.
+        """Add statements that have ended, each once. Costs 0.25 us for each, whatever the number of tenants.
 
         Args:
             entries: The statements, in the order in which they have ended.
@@ -73,12 +71,23 @@ class TenantLedger:
             return
         if hour <= self._now - _HOURS_MAX * HOUR_S:
             return
-        by_tenant: defaultdict[str, list[int]] = defaultdict(list)
-        for place, entry in enumerate(entries):
-            by_tenant[entry[7]].append(place)
-        for tenant, places in by_tenant.items():
-            answers = [entries[place][5] for place in places]
-            self._add(self._line(hour, tenant), answers, [buckets[place] for place in places])
+        lines = self._hours.get(hour, {})
+        for (_, _, _, _, _, said, _, tenant), bucket in zip(entries, buckets, strict=True):
+            line = lines.get(tenant)
+            if line is None:
+                line = self._line(hour, tenant)
+                lines = self._hours[hour]
+            line.statements += 1
+            counts = line.latencies.counts
+            counts[bucket] = counts.get(bucket, 0) + 1
+            if said is None:
+                line.failed += 1
+            elif type(said) is Executed:
+                line.rows += said.rows
+                if said.values is not None:
+                    line.bytes_sent += ShortTable(said.values, said.rows).nbytes
+            elif isinstance(said, (ChangedRows, WorkedOut)):
+                line.rows += said.rows
 
     def fold(self) -> None:
         """Add what the accounts have counted since the last time to the hour that was then."""
@@ -110,7 +119,7 @@ class TenantLedger:
         lines = self._hours.setdefault(hour, {})
         line = lines.get(tenant)
         if line is None:
-            line = lines[tenant] = TenantHour(tenant, hour)
+            line = lines[tenant] = TenantHour(tenant, hour, latencies=LatencyHistogram({}))
             if len(lines) > _SLACK * self._tenants_max:
                 self._join_least(hour)
         return lines.setdefault(tenant, line)
@@ -130,15 +139,3 @@ class TenantLedger:
 
     def _hour_of(self, moment_s: float) -> int:
         return int(moment_s // HOUR_S) * HOUR_S
-
-    def _add(self, line: TenantHour, answers: Sequence[msgspec.Struct | None], buckets: Sequence[int]) -> None:
-        line.statements += len(answers)
-        line.failed += answers.count(None)
-        line.latencies = line.latencies.with_buckets(buckets)
-        for said in answers:
-            if type(said) is Executed:
-                line.rows += said.rows
-                if said.values is not None:
-                    line.bytes_sent += ShortTable(said.values, said.rows).nbytes
-            elif isinstance(said, (ChangedRows, WorkedOut)):
-                line.rows += said.rows
