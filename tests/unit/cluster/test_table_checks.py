@@ -1,4 +1,4 @@
-"""Tokens for some tables: a query in steps reads the tables of all of them."""
+"""Tokens for some tables, and of claims: what a member asks of a plan, whoever names it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from secateur.cluster.member import MemberTableChecks
-from secateur.errors import AuthenticationError
+from secateur.cluster.member.table_checks import check_plan
+from secateur.errors import AuthenticationError, PolicyError
 from secateur.protocol import (
     AccessRecord,
     Execute,
@@ -59,3 +60,30 @@ def test_a_query_in_steps_needs_the_tables_of_each(steps: SteppedQuery | None, n
     for missing in needed:
         with pytest.raises(AuthenticationError, match=f"this needs a token with 'read on {missing}'"):
             handled(steps, "others", *(table for table in needed if table != missing))
+
+
+@pytest.mark.parametrize(
+    ("claims", "params", "is_refused"),
+    [
+        ({"tenant": "C1"}, [7, "C1"], False),
+        ({"tenant": "C1"}, [7, "C2"], True),
+        ({"tenant": "C1"}, [7, None], True),
+        ({"tenant": "C1"}, [7], True),
+        ({}, [7, None], False),
+        ({}, [7, "C1"], True),
+        ({"shop": "C1"}, [7, "C1"], True),
+    ],
+)
+def test_a_parameter_that_stands_for_a_claim_has_the_value_of_the_token(
+    claims: dict[str, str], params: list[Any], is_refused: bool
+) -> None:
+    plan: Any = SimpleNamespace(tables_read=frozenset(), claims=((1, "tenant"),), scans=(), plan_id="p")
+    rights = Rights.of(GrantedToken("t1", TokenRole.READ, roles=("reader",), claims=claims), AccessRecord())
+    assert rights is not None
+    if not is_refused:
+        check_plan(plan, params, rights, lambda table_id: pytest.fail("it reads no table"))
+        assert "p" in rights.admitted
+        return
+    with pytest.raises(PolicyError, match=r"another value for session\('tenant'\) than the token 't1'"):
+        check_plan(plan, params, rights, lambda table_id: pytest.fail("it reads no table"))
+    assert not rights.admitted
