@@ -63,7 +63,16 @@ def plain_statement(r: random.Random) -> tuple[str, list[Any]]:
     columns = [column for column in COLUMNS if column not in ("huge", "wide")]
     params = [r.randrange(CUSTOMERS + 1) for _ in range(r.choice([1, 1, 3]))]
     where = "customer = ?" if len(params) == 1 else "customer IN (?, ?, ?)"
-    if len(params) == 1 and r.random() < 0.4:
+    if len(params) == 1 and r.random() < 0.4:  # in the text, or twice as where a policy says it as well
+        where, params = r.choice(
+            [
+                (f"customer = {params[0]}", []),
+                ("customer = ? AND customer = ?", params * 2),
+                ("customer = ? AND customer = ?", [*params, r.randrange(CUSTOMERS)]),
+                (f"customer = {params[0]} AND customer = ?", params),
+            ]
+        )
+    if "IN" not in where and r.random() < 0.4:
         lines = [r.randrange(9) for _ in range(r.choice([1, 2]))]
         where += " AND line = ?" if len(lines) == 1 else " AND line IN (?, ?)"
         params += lines

@@ -31,7 +31,7 @@ from secateur.engine.kernels.arrow.plain_rows import plain_program
 from secateur.engine.sql.key_search import KeyEnd, KeyOperand
 from secateur.engine.sql.plain_join import JOINED_MAX, compile_plain_join
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
-from secateur.partitioning.pruning.nodes import Everywhere, Keys
+from secateur.partitioning.pruning.nodes import Everywhere, Keys, Partitions
 from secateur.partitioning.pruning.operand import Constant, Parameter
 from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.schemes.hashing import first_seed
@@ -318,9 +318,17 @@ def _source(
     lower, upper = _span_end(search.lower), _span_end(search.upper)
     if (lower is None) is not (search.lower is None) or (upper is None) is not (search.upper is None):
         return None
-    is_placed = isinstance(scan.tree.root, Everywhere if scan.replicated else Keys)
-    routes = _routes(table, len(prefix) + bool(choices)) if is_placed else None
+    routes = _routes(table, len(prefix) + bool(choices)) if _is_placed(scan, choices) else None
     return None if routes is None else ProgramSource(prefix, choices, lower, upper, routes, conditions, rows_max)
+
+
+def _is_placed(scan: ScanPlan, choices: Sequence[ProgramOperand]) -> bool:
+    """Whether the values of the key alone say which partitions a scan reads."""
+    match scan.tree.root:
+        case Partitions(ids):  # of constants
+            return len(ids) == 1 and not choices and not scan.replicated
+        case root:
+            return isinstance(root, Everywhere if scan.replicated else Keys)
 
 
 def _source_of_keys(scan: ScanPlan, where: Expression | None, names: Sequence[str]) -> ProgramSource | None:

@@ -165,7 +165,12 @@ def _compile_key(box: Box, scheme: PartitionScheme, general: Bind) -> Bind | Non
     """The fast form for ``c1 = ? AND c2 = ? ...`` over every column of a scheme without ranges."""
     if scheme.range is not None or not scheme.hashes:
         return None
-    parameters = {column: _only_parameter(constraint) for column, constraint in box.constraints}
+    equal = {column: _equal_parameters(constraint) for column, constraint in box.constraints}
+    if any(len(indexes) > 1 for indexes in equal.values()):
+        one = Box.of({column: Constraint(constraint.choices[:1]) for column, constraint in box.constraints}, box.equal)
+        bind_one = _compile_key(one, scheme, general)
+        return None if bind_one is None else _bind_equal(list(equal.values()), bind_one, general)
+    parameters = {column: indexes[0] if indexes else None for column, indexes in equal.items()}
     components = []
     for component in scheme.hashes:
         columns = [_compile_column(parameters.get(column), scheme.type_of(column)) for column in component.columns]
@@ -223,15 +228,32 @@ def _bind_one(
     return bind
 
 
-def _only_parameter(constraint: Constraint) -> int | None:
-    """Return the parameter that a column must equal, if the constraint consists of that alone."""
-    match constraint:
-        case Constraint(
-            (Choice(domain, (ParameterComparison(Comparison.IN, (Parameter(index),), BareColumn()),)),)
-        ) if domain == NOTHING:
-            return index
-        case _:
-            return None
+def _bind_equal(groups: Sequence[Sequence[int]], bind_one: Bind, general: Bind) -> Bind:
+    """For columns that must equal several parameters each, as the tenant of a policy and of the statement."""
+    pairs = [(group[0], index) for group in groups for index in group[1:]]
+
+    def bind(params: Sequence[Any]) -> Sequence[int] | None:
+        for one, other in pairs:
+            first, second = params[one], params[other]
+            if type(first) is not type(second) or first != second:
+                return general(params)
+        return bind_one(params)
+
+    return bind
+
+
+def _equal_parameters(constraint: Constraint) -> list[int]:
+    """The parameters that a column must equal, if the constraint consists of them alone."""
+    found = []
+    for choice in constraint.choices:
+        match choice:
+            case Choice(domain, (ParameterComparison(Comparison.IN, (Parameter(index),), BareColumn()),)) if (
+                domain == NOTHING
+            ):
+                found.append(index)
+            case _:
+                return []
+    return found
 
 
 def _compile_column(

@@ -62,20 +62,29 @@ def read_keys(
     return further, further.read_conjuncts(conjuncts)
 
 
-def key_search(table: TableDef, factors: Sequence[Boxes], *, is_complete: bool) -> KeySearch:
+def key_search(table: TableDef, factors: Sequence[Boxes], *, is_complete: bool) -> tuple[KeySearch, bool]:
     """The search that follows from a conjunction of unions of boxes over the primary-key columns.
 
     Args:
         table: The table.
         factors: The bounds of the conjuncts that may be used.
         is_complete: Whether these are all conditions of the statement, and each only compares a column of the key.
+
+    Returns:
+        The search, and whether the rows that it finds pass all comparisons of a column of the key.
     """
     types = [(name, table.column(name).type) for name in table.primary_key]
     bounds = KeyBounds.of(types, factors)
     if bounds is None or len(factors) != 1 or len(factors[0]) != 1:
-        return KeySearch(bounds)
-    direct = direct_search(types, factors[0][0])
-    return KeySearch(bounds, replace(direct, decides=True) if direct is not None and is_complete else direct)
+        return KeySearch(bounds), False
+    box = factors[0][0]
+    direct = direct_search(types, box)
+    if direct is None:
+        return KeySearch(bounds), False
+    # Of ``a = $1 AND a = $2``, it searches by one.
+    is_exact = all(len(box[name].choices) == 1 for name, _ in types[: len(direct.prefix)])
+    # Of a list of keys, only few rows are found without the filter.
+    return KeySearch(bounds, replace(direct, decides=is_complete and is_exact)), is_exact and not direct.choices
 
 
 def is_key_comparison(conjunct: ex.AnyExpression, table: TableDef, columns: ScanColumns) -> bool:
@@ -106,7 +115,7 @@ def direct_search(types: Sequence[tuple[str, SqlType]], box: Box) -> DirectSearc
     if {name for name, _ in leading} != {name for name, _ in box.constraints}:
         return None
     for name, column_type in leading:
-        operand = _only_operand(box[name])
+        operand = _equal_operand(box[name])
         if operand is None:
             if len(prefix) + 1 < len(box.constraints):
                 return None
@@ -119,18 +128,18 @@ def direct_search(types: Sequence[tuple[str, SqlType]], box: Box) -> DirectSearc
     return DirectSearch(tuple(prefix))
 
 
-def _only_operand(constraint: Constraint) -> Operand | None:
-    """Return the operand that a column must equal, if the constraint consists of that alone."""
-    match constraint:
-        case Constraint((Choice(domain, ()),)) if domain.is_finite and len(domain.points) == 1:
-            (value,) = domain.points
-            return Constant(value)
-        case Constraint((Choice(domain, (ParameterComparison(Comparison.IN, (operand,), BareColumn()),)),)) if (
-            domain.is_nothing and not isinstance(operand, ParameterList)
-        ):
-            return operand
-        case _:
-            return None
+def _equal_operand(constraint: Constraint) -> Operand | None:
+    """An operand that a column must equal; None if the constraint names none."""
+    for choice in constraint.choices:
+        match choice:
+            case Choice(domain, ()) if domain.is_finite and len(domain.points) == 1:
+                (value,) = domain.points
+                return Constant(value)
+            case Choice(domain, (ParameterComparison(Comparison.IN, (operand,), BareColumn()),)) if (
+                domain.is_nothing and not isinstance(operand, ParameterList)
+            ):
+                return operand
+    return None
 
 
 def _choices(constraint: Constraint, column_type: SqlType) -> tuple[KeyOperand, ...]:

@@ -271,11 +271,9 @@ def bound_scan(
         boxes != UNBOUNDED and is_key_comparison(each, table, columns)
         for each, boxes in zip(conjuncts, keys_read, strict=True)
     ]
-    keys = key_search(table, key_factors, is_complete=is_whole and all(decisive))
+    keys, is_searched = key_search(table, key_factors, is_complete=is_whole and all(decisive))
     if keys.bounds is None:
         keys = structs.replace(keys, index=index_search(table, columns, conjuncts))
-    # Of a list of keys, only few rows are found without the filter.
-    is_searched = keys.direct is not None and not keys.direct.choices
     residual = tuple(
         index for index in range(len(conjuncts)) if index in local and not (is_searched and decisive[index])
     )

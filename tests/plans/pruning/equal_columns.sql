@@ -111,7 +111,7 @@ scan pairs: 103 of 10403 partitions [p3708, p3709, p3710, p3711, p3712, p3713, p
   primary key bounds: (6)
   columns: a, x
   filter: a = x AND x = $1 AND a IN (5, 6)
-serving: no, it does not search pairs by its key: compare the first columns of (a, b, s) with values
+serving: yes
 when distributed: two-stage
 */
 ----

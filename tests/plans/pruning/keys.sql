@@ -712,7 +712,7 @@ SELECT * FROM orders WHERE customer_id = ? AND customer_id = 'C2'
 execution: none on 0 of 3 members
 tree: orders: ('C2' & $1)
 scan orders: 0 of 271 partitions
-serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
+serving: yes
 */
 ----
 -- parameters are bound late, 7

@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from secateur.partitioning.pruning import (
     Box,
@@ -96,6 +97,25 @@ def test_values_of_other_classes(column_type: str, stranger: Any, size: int) -> 
     tree = tree_of(scheme_of(column_type), (ParameterList(0),))
     values = [*(VALUES[column_type](rng) for _ in range(size)), stranger]
     assert list(tree.bind([values]).ids) == generally(tree, [values])
+
+
+@pytest.mark.parametrize("column_type", VALUES)
+def test_several_parameters_that_one_column_must_equal(column_type: str) -> None:
+    rng = random.Random(2)
+    scheme = scheme_of(column_type)
+    choices = tuple(tree_of(scheme, (Parameter(index),)).root.box["k"].choices[0] for index in range(3))
+    tree = replace(tree_of(scheme, (Parameter(0),)), root=Keys(Box.of({"k": Constraint(choices)})))
+    for _ in range(20):
+        value, other = VALUES[column_type](rng), VALUES[column_type](rng)
+        for params in (
+            [value] * 3,
+            [value, value, other],
+            [value, other, value],
+            [value, value, rng.choice(STRANGERS)],
+        ):
+            assert list(tree.bind(params).ids) == generally(tree, params)
+    for stranger in STRANGERS:
+        assert list(tree.bind([stranger] * 3).ids) == generally(tree, [stranger] * 3)
 
 
 @pytest.mark.parametrize("value", [None, [], "abc", ["a", "a"]], ids=["NULL", "no elements", "no list", "twice"])

@@ -63,7 +63,8 @@ def searched(context: Any, where: str, params: Any = (), table: str = "orders") 
         ),
         ("customer_id = 'C2' AND (priority = 'x' OR id = 3)", (), "key = ('C2',)"),
         ("customer_id = ? AND customer_id = ?", ["C1", "C1"], "key = ('C1',)"),
-        ("customer_id = ? AND customer_id = ?", ["C1", "C2"], "none"),
+        ("customer_id = ? AND customer_id = ?", ["C1", "C2"], "key = ('C1',)"),  # the filter finds no row
+        ("customer_id = ? AND customer_id = 'C2' AND id = ? AND id > 3", ["C2", 5], "key = ('C2', 5)"),
     ],
     ids=str,
 )
