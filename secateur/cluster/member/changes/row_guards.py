@@ -16,21 +16,22 @@ from msgspec.structs import replace
 
 from secateur.errors import PolicyError
 from secateur.partitioning.tables.identifier import text_literal
-from secateur.partitioning.tables.table import CheckDef, TableDef
+from secateur.partitioning.tables.table import CheckDef, Column, TableDef
 from secateur.protocol.access import NO_ROW, PolicyFilter, Rights, WriteKind
 from secateur.row_checks import RowChecks
 from secateur.storage.delta import FewRows
 from secateur.wire import ShortTable
 
 _KEPT_MAX: Final = 1000
-_Check = Callable[[pa.Table | FewRows], None]
+_Check = Callable[[pa.Table | FewRows | ShortTable], None]
+"""A short table has all columns, or for a DELETE those of the key."""
 
 
 class RowGuards:
     """The checks, compiled. Lives on the member's event loop."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, int, tuple[str, ...], tuple[str | None, ...]], _Check] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, int, bool, tuple[str, ...], tuple[str | None, ...]], _Check] = OrderedDict()
 
     def of(self, rights: Rights | None, table: TableDef, kind: WriteKind) -> _Check | None:
         """The check of rows that are written to a table; None where nothing is to be checked.
@@ -55,10 +56,12 @@ class RowGuards:
             )
         guard = guards.writes[kind]
         values = tuple(map(rights.claim, guard.condition.claims))
-        known = table.table_id, table.version, guard.condition.pieces, values
+        are_keys = kind is WriteKind.DELETE
+        known = table.table_id, table.version, are_keys, guard.condition.pieces, values
         check = self._kept.get(known)
         if check is None:
-            check = self._kept[known] = _compiled(table, guard, values)
+            columns = [table.column(name) for name in table.primary_key] if are_keys else table.columns
+            check = self._kept[known] = _compiled(table, columns, guard, values)
             if len(self._kept) > _KEPT_MAX:
                 self._kept.popitem(last=False)
         return check
@@ -76,32 +79,45 @@ class RowGuards:
             PolicyError: One of them may not be written; nothing was done.
         """
         check = self.of(rights, table, kind)
-        if check is None:
-            return
-        if isinstance(rows, ShortTable):
-            columns = [table.column(n) for n in table.primary_key] if kind is WriteKind.DELETE else table.columns
-            rows = rows.to_table([(column.name, column.type) for column in columns])
-        check(rows)
+        if check is not None:
+            check(rows)
 
 
-def _compiled(table: TableDef, guard: PolicyFilter, values: Sequence[str | None]) -> _Check:
+def _compiled(table: TableDef, columns: Sequence[Column], guard: PolicyFilter, values: Sequence[str | None]) -> _Check:
     if guard.condition == NO_ROW:
         return lambda rows: _refuse(table, guard) if rows.num_rows else None
-    column = guard.condition.compared_text(table)
-    if column is None:
-        general = _GuardedRows(table, guard, values)
-        return lambda rows: general.check(rows.to_table() if isinstance(rows, FewRows) else rows)
+    compared = guard.condition.compared_text(table)
+    if compared is None:
+        return _checked_by_condition(table, columns, guard, values)
     (wanted,) = values
+    place = [column.name for column in columns].index(compared)
 
-    def check(rows: pa.Table | FewRows) -> None:
-        if isinstance(rows, FewRows):
-            names = [each.name for each in rows.form.columns]
-            passes = wanted is not None and all(value == wanted for value in rows.columns[names.index(column)])
-        else:
-            equal = None if wanted is None else pc.all(pc.equal(rows.column(column), wanted), skip_nulls=False).as_py()
+    def check(rows: pa.Table | FewRows | ShortTable) -> None:
+        if isinstance(rows, pa.Table):
+            equal = (
+                pc.all(pc.equal(rows.column(compared), wanted), skip_nulls=False).as_py()
+                if wanted is not None
+                else None
+            )
             passes = equal is True
+        else:
+            given = rows.columns[place] if place < len(rows.columns) else (None,)  # whoever stores them says it better
+            passes = wanted is not None and all(value == wanted for value in given)
         if not passes and rows.num_rows:
             _refuse(table, guard)
+
+    return check
+
+
+def _checked_by_condition(
+    table: TableDef, columns: Sequence[Column], guard: PolicyFilter, values: Sequence[str | None]
+) -> _Check:
+    general, fields = _GuardedRows(table, guard, values), [(column.name, column.type) for column in columns]
+
+    def check(rows: pa.Table | FewRows | ShortTable) -> None:
+        if isinstance(rows, ShortTable):
+            rows = rows.to_table(fields)
+        general.check(rows.to_table() if isinstance(rows, FewRows) else rows)
 
     return check
 
