@@ -315,8 +315,10 @@ _TELLING: Final = frozenset(
     )
 )
 """The system tables in which values of rows, or what others do, can be read."""
-Admitted: TypeAlias = dict[str, tuple[tuple[int, str | None], ...]]
-"""Plans that a principal may execute, by their ids: the parameters that are claims, by index, with their values."""
+Admitted: TypeAlias = dict[str | tuple[str, str], tuple[tuple[int, str | None], ...]]
+"""Plans that a principal may execute, by their ids, or for changes by their ids and what is done with the rows: the
+parameters that are claims, by index, with their values.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,9 @@ def check_plan(
             value than the token.
         TopologyChangedError: It was made for other policies: it is to be planned again.
     """
+    admitted = plan.plan_id if changed is None else (plan.plan_id, changed.value)
+    if _was_admitted(rights, admitted, params):
+        return
     rights.check_reads(plan.tables_read)
     for index, claim in plan.claims:
         if index >= len(params) or params[index] != rights.claim(claim):
@@ -86,10 +89,15 @@ def check_plan(
             raise TopologyChangedError(
                 f"the statement was planned for other row policies on {scan.table}: plan it again", table=scan.table
             )
-    if changed is None:
-        if len(rights.admitted) >= _ADMITTED_MAX:
-            rights.admitted.clear()
-        rights.admitted[plan.plan_id] = tuple((index, rights.claim(claim)) for index, claim in plan.claims)
+    if len(rights.admitted) >= _ADMITTED_MAX:
+        rights.admitted.clear()
+    rights.admitted[admitted] = tuple((index, rights.claim(claim)) for index, claim in plan.claims)
+
+
+def _was_admitted(rights: Rights, key: str | tuple[str, str], params: Sequence[Any]) -> bool:
+    """Whether a plan was found to be good before, and the values of its claims are those of then."""
+    claims = rights.admitted.get(key)
+    return claims is not None and all(index < len(params) and params[index] == value for index, value in claims)
 
 
 def check_change(
