@@ -93,16 +93,13 @@ def _compiled(table: TableDef, columns: Sequence[Column], guard: PolicyFilter, v
     place = [column.name for column in columns].index(compared)
 
     def check(rows: pa.Table | FewRows | ShortTable) -> None:
-        if isinstance(rows, pa.Table):
-            equal = (
-                pc.all(pc.equal(rows.column(compared), wanted), skip_nulls=False).as_py()
-                if wanted is not None
-                else None
-            )
-            passes = equal is True
+        if wanted is None:
+            passes = False
+        elif isinstance(rows, pa.Table):
+            passes = pc.all(pc.equal(rows.column(compared), wanted), skip_nulls=False).as_py() is True
         else:
-            given = rows.columns[place] if place < len(rows.columns) else (None,)  # whoever stores them says it better
-            passes = wanted is not None and all(value == wanted for value in given)
+            given = rows.columns[place] if place < len(rows.columns) else (None,)
+            passes = all(value == wanted for value in given)
         if not passes and rows.num_rows:
             _refuse(table, guard)
 
