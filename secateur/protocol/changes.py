@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, StrEnum
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
@@ -13,6 +13,8 @@ from secateur.protocol.metrics import StageWork
 from secateur.protocol.tokens import GrantedToken
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+ROW_CHANGES: Final = "effects"
+"""The operation of a change whose query says what becomes of each row."""
 
 
 class DuplicateMatchPolicy(StrEnum):
@@ -49,18 +51,20 @@ class WriteRows(Message[RowCount], frozen=True):
     change_id: str | None = None
 
 
-class ChangedRows(msgspec.Struct, frozen=True):
+class ChangedRows(msgspec.Struct, frozen=True, omit_defaults=True):
     """The result of a change of one partition.
 
     Attributes:
         rows: Rows changed.
         members_touched: Members that have a copy of them.
         work: The work of each, where that was wanted.
+        is_declined: Whether nothing was done, and the change has to be made by the controller: see ``returning``.
     """
 
     rows: int
     members_touched: int
     work: tuple[StageWork, ...] = ()
+    is_declined: bool = False
 
 
 class ChangeOnePartition(Message[ChangedRows], frozen=True):
@@ -74,6 +78,9 @@ class ChangeOnePartition(Message[ChangedRows], frozen=True):
             the query says it.
         change_id: Under an id that was used before nothing is changed again.
         is_profiled: Whether to say what it took.
+        returning: The id of the plan of what is returned of the row with one key, over the same parameters; None for
+            nothing. The payload of the answer has its rows, and nothing where the change was made before under its id.
+            What is not such a change, or needs a kernel, is declined.
     """
 
     plan: str
@@ -82,6 +89,7 @@ class ChangeOnePartition(Message[ChangedRows], frozen=True):
     operation: str
     change_id: str
     is_profiled: bool = False
+    returning: str | None = None
 
 
 # -- copies of one partition

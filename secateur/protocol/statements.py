@@ -532,10 +532,14 @@ class CoordinatedChange(RowChange, Generic[Q], frozen=True):
             ``select`` names are in that one.
         batch: The same change for many sets of parameters at once; None where there is no such statement.
         privileges: What it needs with the table.
+        row: The query for the one row that is changed and returned, where the primary of its key can do both; None
+            where it cannot, and for changes without RETURNING.
+        row_operation: What becomes of what that finds, in the words of
+            :class:`~secateur.protocol.changes.ChangeOnePartition`.
     """
 
     is_cached = True
-    query_fields = ("select", "returning")
+    query_fields = ("select", "returning", "row")
     select: Q
     duplicate_match: DuplicateMatchPolicy
     returning: Q | None = None
@@ -543,6 +547,8 @@ class CoordinatedChange(RowChange, Generic[Q], frozen=True):
     is_single_partition: bool = False
     batch: BatchInsert | None = None
     privileges: tuple[Privilege, ...] = tuple(Privilege)
+    row: Q | None = None
+    row_operation: str = ""
 
     @property
     def needed(self) -> tuple[Privilege, ...]:

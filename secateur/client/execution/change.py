@@ -27,6 +27,7 @@ from secateur.protocol.hello import Pruning
 from secateur.protocol.message import Message
 from secateur.protocol.metrics import RunProfile
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, RoutedScan, SelectStatement
+from secateur.wire import Answer, ShortTable
 
 NOTHING_DONE: Final = (
     errors.TopologyChangedError,
@@ -53,7 +54,7 @@ class ChangeResult(msgspec.Struct, frozen=True):
 
     rows: int
     stats: QueryStats
-    returned: pa.Table | None = None
+    returned: pa.Table | ShortTable | None = None
     profile: RunProfile | None = None
 
 
@@ -74,7 +75,7 @@ class ChangeOutcome(msgspec.Struct, frozen=True):
     members_touched: int
     partitions: int
     topology_version: int
-    returned: pa.Table | None = None
+    returned: pa.Table | ShortTable | None = None
     profile: RunProfile | None = None
 
 
@@ -107,37 +108,36 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
             raise unknown_outcome(self.call.statement.table, self.lost_answer)
 
     def change_one_partition(
-        self, scan: RoutedScan, partition: int, params: Sequence[Any], operation: str, *, pruning: bool
+        self, select: SelectStatement, partition: int, params: Sequence[Any], operation: str, *, pruning: bool
     ) -> ChangeOutcome:
         """Have the primary of a partition make the change, under the id that all attempts share.
 
         Args:
-            scan: The scan of the changed table.
+            select: The query of the change, whose first scan is that of the changed table.
             partition: The only partition that the change concerns.
             params: The parameters of the plan.
             operation: How the change is made, in the words of :class:`ChangeOnePartition`.
             pruning: Whether the member leaves out the other partitions.
         """
+        asked = ChangeOnePartition(select.plan_id, list(params), pruning, operation, self.change_id, self.profiled)
+        return self.outcome_at_primary(select.scans[0], partition, asked)[0]
+
+    def outcome_at_primary(
+        self, scan: RoutedScan, partition: int, asked: ChangeOnePartition
+    ) -> tuple[ChangeOutcome, Answer[ChangedRows]]:
+        """Ask the primary of a partition for a change; returns the outcome, and the answer as it came."""
         statement, topology_version = self.call.statement, self.session.topology.version
-        member = self.session.owner(scan.group, partition)
-        asked = ChangeOnePartition(
-            statement.select.plan_id, list(params), pruning, operation, self.change_id, self.profiled
-        )
         try:
-            changed = self.session.ask_member(member, asked).message
+            answer = self.session.ask_member(self.session.owner(scan.group, partition), asked)
         except errors.MemberLostError as error:
             self.lost_answer = error
             raise
         except errors.DeadlineError as error:
             raise unknown_outcome(statement.table, error) from error
-        return ChangeOutcome(
-            changed.rows,
-            ExecutionMode.LOCAL,
-            changed.members_touched,
-            1,
-            topology_version,
-            profile=profile_of_change(changed) if self.profiled else None,
-        )
+        changed = answer.message
+        profile = profile_of_change(changed) if self.profiled else None
+        touched = changed.members_touched
+        return ChangeOutcome(changed.rows, ExecutionMode.LOCAL, touched, 1, topology_version, profile=profile), answer
 
     def change_several_partitions(self, asked: Message[ChangedTable]) -> ChangedTable:
         """Have the controller publish a change of several partitions."""
@@ -237,7 +237,7 @@ class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
                 changed.topology_version,
                 profile=profile_of_change(changed),
             )
-        return self.change_one_partition(target, ids[0], params, change.kind, pruning=self.pruning)
+        return self.change_one_partition(change.select, ids[0], params, change.kind, pruning=self.pruning)
 
     def of_this_kind(self, prepared: Prepared, because: errors.Error) -> ChangeStatement[SelectStatement]:
         if not isinstance(prepared, ChangeStatement):

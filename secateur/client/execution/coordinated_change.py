@@ -1,16 +1,18 @@
 """MERGE, UPDATE ... FROM and similar changes from the client: one member computes them, the controller publishes.
 
 Where the keys that the statement names are all in one partition, its primary makes the change alone, with one frame: an
-``INSERT ... ON CONFLICT DO UPDATE`` of one row costs as much as an UPDATE of one row.
+``INSERT ... ON CONFLICT DO UPDATE`` of one row costs as much as an UPDATE of one row. So does the change of one row by
+its key with RETURNING, whose answer has the values.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
+from msgspec import structs
 
 from secateur.client.dbapi.parameters import values_of
 from secateur.client.execution import change as changes
@@ -18,14 +20,9 @@ from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.routing import ExecutionMode, partitions_of
 from secateur.client.session import Prepared, Session
 from secateur.errors import Error, InterfaceError, OperationalError
-from secateur.protocol.changes import ChangeTable, GetReturnedRows
+from secateur.protocol.changes import ROW_CHANGES, ChangeOnePartition, ChangeTable, GetReturnedRows
 from secateur.protocol.statements import CoordinatedChange, SelectStatement
-from secateur.wire import decode_table
-
-ROW_CHANGES: Final = "effects"
-"""The operation of such a change at one primary, in the words of ``ChangeOnePartition``: the query says what becomes of
-each row.
-"""
+from secateur.wire import ShortTable, decode_rows, decode_table
 
 
 def run_coordinated_change(
@@ -49,13 +46,37 @@ class _CoordinatedChange(changes.ChangeExecution[CoordinatedChange[SelectStateme
 
     def attempt(self) -> changes.ChangeOutcome:
         change = self.call.statement
+        if change.row is not None and self.pruning and not self.profiled:
+            outcome = self._change_row(change.row, change.row_operation)
+            if outcome is not None:
+                return outcome
         values = values_of(change.select, self.call.params, self.call.started)
-        partition = _only_partition(change, values)
+        partition = _only_partition(change.select, values) if change.is_single_partition else None
         if partition is None:
             self.check_not_made()
             return self._change_table(values)
         # The key says where the row of an INSERT is or goes, which is no matter of pruning, as for INSERT OR REPLACE.
-        return self.change_one_partition(change.select.scans[0], partition, values, ROW_CHANGES, pruning=True)
+        return self.change_one_partition(change.select, partition, values, ROW_CHANGES, pruning=True)
+
+    def _change_row(self, row: SelectStatement, operation: str) -> changes.ChangeOutcome | None:
+        """Have the primary of a row change it and answer with RETURNING; None where it did nothing, and cannot.
+
+        Raises:
+            OperationalError: It had made the change before, and does not have its values any more.
+        """
+        returning = self.call.statement.returning
+        values = values_of(row, self.call.params, self.call.started)
+        partition = _only_partition(row, values)
+        if partition is None or returning is None:
+            return None
+        asked = ChangeOnePartition(row.plan_id, values, True, operation, self.change_id, False, returning.plan_id)
+        outcome, answer = self.outcome_at_primary(row.scans[0], partition, asked)
+        if answer.message.is_declined:
+            return None
+        if outcome.rows and not answer.payload:
+            raise _rows_lost(self.call.statement, "the answer was lost with them") from self.lost_answer
+        returned = decode_rows(answer.payload) if answer.payload else ShortTable([[] for _ in returning.columns], 0)
+        return structs.replace(outcome, returned=returned)
 
     def _change_table(self, values: Sequence[Any]) -> changes.ChangeOutcome:
         change = self.call.statement
@@ -99,11 +120,9 @@ class _CoordinatedChange(changes.ChangeExecution[CoordinatedChange[SelectStateme
         return prepared
 
 
-def _only_partition(change: CoordinatedChange[SelectStatement], values: Sequence[Any]) -> int | None:
-    """The partition whose primary can carry the change out by itself; None when there is none such."""
-    if not change.is_single_partition:
-        return None
-    ids = partitions_of(change.select.scans[0], values)
+def _only_partition(select: SelectStatement, values: Sequence[Any]) -> int | None:
+    """The only partition that a query reads of its first table; None where these are more, or none."""
+    ids = partitions_of(select.scans[0], values)
     return int(ids[0]) if len(ids) == 1 else None
 
 
@@ -123,10 +142,13 @@ def _fetch(
             return decode_table(session.ask_member(member, GetReturnedRows(load_id)).payload, ranges=False)
         except (OperationalError, *changes.NOTHING_DONE) as error:
             failure = error
+    raise _rows_lost(change, "no member is left" if failure is None else failure.message) from failure
+
+
+def _rows_lost(change: CoordinatedChange[SelectStatement], why: str) -> OperationalError:
     name = change.table.name
-    raise OperationalError(
+    return OperationalError(
         f"{name} was changed, but the rows of RETURNING were lost: the statement was carried out, once. Do not repeat"
-        " it, but read the rows with SELECT."
-        f" {'no member is left' if failure is None else failure.message}",
+        f" it, but read the rows with SELECT. {why}",
         table=name,
-    ) from failure
+    )

@@ -19,15 +19,13 @@ from typing import Any, Final, TypeAlias, assert_never
 
 from secateur.client.dbapi.parameters import ordered_values, values_of
 from secateur.client.execution.change import AskedBefore, ChangeResult, run_change, unknown_outcome
-from secateur.client.execution.coordinated_change import (
-    ROW_CHANGES,
-    run_coordinated_change,
-)
+from secateur.client.execution.coordinated_change import run_coordinated_change
 from secateur.client.execution.execute import Params, StatementCall
 from secateur.client.execution.routing import MemberBatch, partitions_of
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError
 from secateur.partitioning.types.python_column import as_they_stand
+from secateur.protocol.changes import ROW_CHANGES
 from secateur.protocol.hello import Pruning
 from secateur.protocol.many import ChangedMany, ChangeMany
 from secateur.protocol.statements import BatchInsert, ChangeStatement, CoordinatedChange, SelectStatement

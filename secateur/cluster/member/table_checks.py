@@ -19,7 +19,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.access import PolicyCommand, Rights, WriteKind, session_call
 from secateur.protocol.catalog import GetRanges
 from secateur.protocol.change_feed import BoundChanges, ReadChanges
-from secateur.protocol.changes import ChangeOnePartition, StageRows, WriteRows
+from secateur.protocol.changes import ROW_CHANGES, ChangeOnePartition, StageRows, WriteRows
 from secateur.protocol.many import ChangeMany, ExecuteMany, WriteMany
 from secateur.protocol.operations import Operation, OperationBase
 from secateur.protocol.query import Execute, ExecuteFirstStage, GetRows, Profile
@@ -28,8 +28,6 @@ from secateur.protocol.steps import SteppedQuery
 from secateur.protocol.tokens import Privilege
 from secateur.wire import Handled, Reply, Request, decode_rows, has_few_rows
 
-ROW_CHANGES: Final = "effects"
-"""The operation of a change whose query says what becomes of each row."""
 _ADMITTED_MAX: Final = 4096
 _NEEDED: Final = {"upsert": Privilege.UPDATE, "delete": Privilege.DELETE}
 """What the operations on the rows that a query finds need."""
@@ -264,7 +262,16 @@ class MemberTableChecks:
 
     def _change(self, request: Request[ChangeOnePartition], rights: Rights) -> Awaitable[None] | None:
         asked = request.message
-        return self._with_plans((asked.plan,), lambda plan: self._check_change(plan, asked.params, asked, rights))
+        if asked.returning is None:
+            return self._with_plans((asked.plan,), lambda plan: self._check_change(plan, asked.params, asked, rights))
+
+        def check(plan: SelectPlan) -> None:
+            if plan.plan_id == asked.plan:
+                self._check_change(plan, asked.params, asked, rights)
+            else:
+                check_plan(plan, asked.params, rights, self._table)
+
+        return self._with_plans((asked.plan, asked.returning), check)
 
     def _change_many(self, request: Request[ChangeMany], rights: Rights) -> Awaitable[None] | None:
         asked = request.message

@@ -1,4 +1,4 @@
-"""``INSERT ... ON CONFLICT DO UPDATE`` of one row without DuckDB: the row that results from the row that is there.
+"""``INSERT`` of one row without DuckDB: the row that results from the row that is there.
 
 Every value of the new row is a literal or a parameter. Where no row has its key, it is the result. Otherwise each
 column keeps its value, takes a value of the new row, or is computed by the arrow kernel from both; and where the
@@ -9,6 +9,7 @@ all: a value that is not one of its column's type as it stands leaves the statem
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Any, TypeAlias
 
 import msgspec
@@ -24,6 +25,17 @@ GivenValue: TypeAlias = ConstantExpression | ParameterExpression | None
 """A literal or parameter of its column's type; None is NULL."""
 
 
+class RowConflict(StrEnum):
+    """What an INSERT does with the row that has its key."""
+
+    UPDATED = "updated"
+    """It is changed."""
+    KEPT = "kept"
+    """Nothing: ``DO NOTHING``."""
+    REFUSED = "refused"
+    """It is an error, which the general way has words for."""
+
+
 class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True):
     """The change, as data.
 
@@ -32,11 +44,14 @@ class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True):
         assigned: The columns that are assigned a literal or a parameter, which may be one of the new row.
         computed: The columns that are assigned anything else, and the condition, over the row that is there; None
             where there is neither. It gives no row where the condition is not true.
+        conflict: What becomes of a row that is there. Only of the first kind are changes without RETURNING: the others
+            are writes of rows.
     """
 
     given: tuple[GivenValue, ...]
     assigned: dict[str, GivenValue]
     computed: ArrowFragment | None = None
+    conflict: RowConflict = RowConflict.UPDATED
 
     def inserted(self, table: TableDef, params: Sequence[Any]) -> pa.Table | None:
         """The new row in the schema of the table; None where only DuckDB can make it. NOT NULL is not checked."""
@@ -83,7 +98,7 @@ class UpsertProgram:
         replaces_row: Whether the new row takes the place of the row with its key, whatever that one has.
     """
 
-    __slots__ = ("_assigned", "_computed", "_constants", "_given", "_kept", "replaces_row")
+    __slots__ = ("_assigned", "_computed", "_conflict", "_constants", "_given", "_kept", "replaces_row")
 
     def __init__(self, upsert: RowUpsert, table: TableDef) -> None:
         # The constants stand behind the parameters, and are counted from the end: only a call says how many those are.
@@ -99,8 +114,15 @@ class UpsertProgram:
                 else:
                     self._assigned.append((at, column.type, self._place(assigned)))
         self._computed = None if upsert.computed is None else _compiled(upsert.computed, table)
+        self._conflict = upsert.conflict
         others = [at for at, column in enumerate(table.columns) if column.name not in table.primary_key]
-        self.replaces_row = upsert.computed is None and bool(others) and self._kept == others and not self._assigned
+        self.replaces_row = (
+            upsert.conflict is RowConflict.UPDATED
+            and upsert.computed is None
+            and bool(others)
+            and self._kept == others
+            and not self._assigned
+        )
 
     def _place(self, given: GivenValue) -> int:
         if isinstance(given, ParameterExpression):
@@ -122,8 +144,12 @@ class UpsertProgram:
             params: The values of the parameters.
 
         Raises:
-            DeclinedError, DataError: Only :meth:`RowUpsert.updated` can compute it, or DuckDB.
+            DeclinedError, DataError: Only :meth:`RowUpsert.updated` can compute it, or DuckDB; or it is an error.
         """
+        if self._conflict is RowConflict.KEPT:
+            return None
+        if self._conflict is RowConflict.REFUSED:
+            raise DeclinedError("there is a row with this key")
         values = [[value] for value in old]
         if self._computed is not None:
             if isinstance(self._computed, DeclinedError):

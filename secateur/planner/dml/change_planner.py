@@ -14,6 +14,8 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
+from secateur.engine.sql.keyed_change import KeyedChange
+from secateur.engine.sql.returned_row import ReturnedRow
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import Error
 from secateur.partitioning.tables.table import TableDef
@@ -26,7 +28,8 @@ from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import syntax_error
 from secateur.planner.text.tokens import Token
-from secateur.protocol.statements import ChangeStatement, CoordinatedChange, InsertMode, InsertSelect
+from secateur.protocol.changes import ROW_CHANGES
+from secateur.protocol.statements import ChangeKind, ChangeStatement, CoordinatedChange, InsertMode, InsertSelect
 from secateur.protocol.tokens import Privilege
 
 _EVERY_ROW: Final = "every row is deleted: add WHERE to delete some of them"
@@ -68,20 +71,28 @@ class ChangePlanner:
         Raises:
             Error: The statement is invalid; with the position.
         """
+        in_place = None
         if change.stays:
-            in_place = change.in_partitions()
-            check_reading(self._sql, in_place.query, change.action, change.target.end)
-            select = in_place.query.plan(self._plan)
+            query = change.in_partitions()
+            check_reading(self._sql, query.query, change.action, change.target.end)
+            select = query.query.plan(self._plan)
             if change.action is RowAction.UPDATE:
-                check_columns(self._sql, in_place, select)
+                check_columns(self._sql, query, select)
             elif change.where is None:
                 scans = tuple(replace(scan, reason=scan.reason and _EVERY_ROW) for scan in select.plan.scans)
                 select = with_plan(select, plan=replace(select.plan, scans=scans, plan_id="").named())
             if is_local(select):
-                return ChangeStatement(in_place.table, in_place.kind, _needing(select, change.privileges))
+                in_place = ChangeStatement(query.table, query.kind, _needing(select, change.privileges))
+                if change.returning is None:
+                    return in_place
         changes = change.row_changes()
         check_reading(self._sql, changes.query, change.action, change.target.end)
-        return self._coordinated(changes)
+        planned = self._coordinated(changes)
+        if in_place is not None:
+            plan, deletes = in_place.select.plan, in_place.kind is ChangeKind.DELETE
+            if KeyedChange.of(plan, in_place.table, deletes=deletes) is not None:
+                return _returning_row(planned, in_place.select, in_place.kind)
+        return planned
 
     def merge(self, merge: Merge) -> CoordinatedChange[PlannedSelect]:
         """Plan a MERGE.
@@ -142,7 +153,7 @@ class ChangePlanner:
         """
         changes = insert_row_changes(insert, columns)
         if (
-            not changes.is_single_partition
+            not (changes.is_single_partition or (changes.has_plain_keys and changes.returning is not None))
             or len(values.values) > 1
             or changes.table.replicated
             or not self._replaced_by(changes.table) <= set(changes.table.primary_key)
@@ -152,6 +163,11 @@ class ChangePlanner:
         if found is None:
             return self._coordinated(changes)
         upsert, uses = found
+        if changes.returning is not None:
+            select = key_query(insert, columns).plan(self._plan)
+            plan = replace(select.plan, upsert=upsert, is_upsert_only=True, empty=None)
+            row = _needing(with_plan(select, plan=plan, type_uses=select.type_uses | uses), changes.privileges)
+            return _returning_row(self._coordinated(changes), row, ROW_CHANGES)
 
         @cache
         def whole() -> PlannedSelect:
@@ -195,6 +211,23 @@ class ChangePlanner:
             is_single_partition,
             privileges=changes.privileges,
         )
+
+
+def _returning_row(
+    change: CoordinatedChange[PlannedSelect], row: PlannedSelect, operation: str
+) -> CoordinatedChange[PlannedSelect]:
+    """The change of one row with RETURNING, with the query for the primary of its key where that computes all of it."""
+    returning = change.returning
+    if (
+        returning is None
+        or change.names_action
+        or change.table.replicated
+        or returning.plan.parameter_count != row.plan.parameter_count
+        or returning.plan.reads_clock != row.plan.reads_clock
+        or ReturnedRow.of(returning.plan, change.table) is None
+    ):
+        return change
+    return replace(change, row=row, row_operation=operation)
 
 
 def _needing(select: PlannedSelect, privileges: tuple[Privilege, ...]) -> PlannedSelect:

@@ -14,12 +14,12 @@ value that was to be inserted.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from secateur.engine.kernels.arrow.fragment import ArrowFragment, ConstantExpression, ParameterExpression
 from secateur.engine.sql.row_changes import RowAction
-from secateur.engine.sql.row_upsert import GivenValue, RowUpsert
+from secateur.engine.sql.row_upsert import GivenValue, RowConflict, RowUpsert
 from secateur.errors import Error
 from secateur.partitioning.tables.identifier import folded, quoted
 from secateur.partitioning.tables.table import Column
@@ -50,6 +50,7 @@ _KEYS_MAX: Final = 1000
 PlanQuery: TypeAlias = Callable[[str, Sequence[Token], Parameters], PlannedSelect]
 
 _EXCLUDED: Final = "excluded"
+_CONFLICTS: Final = {InsertMode.APPEND: RowConflict.REFUSED, InsertMode.IGNORE: RowConflict.KEPT}
 _QUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE|VALUES|WITH|LAMBDA)\b|->", re.IGNORECASE)
 """Words with which ``excluded`` could be something else than the new row."""
 
@@ -72,6 +73,7 @@ def insert_row_changes(insert: Insert, columns: Sequence[str]) -> RowChangesQuer
             privileges_of(InsertMode.APPEND),
             query,
             names_action,
+            has_plain_keys=_has_plain_keys(insert, columns),
         )
     changed: dict[str, Words] = {}
     condition: TextSpan | None = None
@@ -81,7 +83,7 @@ def insert_row_changes(insert: Insert, columns: Sequence[str]) -> RowChangesQuer
         changed = {name: (f"excluded.{quoted(name)}",) for name in columns if name not in table.primary_key}
     has_keys = _has_plain_keys(insert, columns)
     moves = any(name in table.primary_key for name in changed)
-    is_single_partition = has_keys and not moves and insert.returning is None
+    has_plain_keys = has_keys and not moves
     composer = _merged(
         insert, columns, made, changed, condition, has_keys=has_keys, updates=conflict is not InsertMode.IGNORE
     )
@@ -92,7 +94,8 @@ def insert_row_changes(insert: Insert, columns: Sequence[str]) -> RowChangesQuer
         privileges_of(conflict if isinstance(conflict, InsertMode) else InsertMode.UPSERT),
         query,
         names_action,
-        is_single_partition,
+        has_plain_keys and query is None,
+        has_plain_keys,
     )
 
 
@@ -258,6 +261,8 @@ def _row_upsert(insert: Insert, columns: Sequence[str], plan: PlanQuery) -> tupl
     named = dict(zip(columns, insert.source.values[0], strict=True))
     row = {column.name: named.get(column.name) or default_value(column) for column in table.columns}
     given = tuple(_given_value(insert, row[column.name], column.type) for column in table.columns)
+    if isinstance(insert.conflict, InsertMode) and insert.conflict in _CONFLICTS:
+        return RowUpsert(given, {}, None, _CONFLICTS[insert.conflict]), _uses(given)
     assigned: dict[str, GivenValue] = {}
     computed: dict[str, Words] = {}
     condition: Words | None = None
@@ -274,12 +279,16 @@ def _row_upsert(insert: Insert, columns: Sequence[str], plan: PlanQuery) -> tupl
     else:
         cells = zip(table.columns, given, strict=True)
         assigned = {column.name: cell for column, cell in cells if column.name in {*columns} - {*table.primary_key}}
-    cast = (value.number - 1 for value in (*given, *assigned.values()) if isinstance(value, ParameterExpression))
-    uses = TypeUses(unneeded=frozenset(cast))
+    uses = _uses((*given, *assigned.values()))
     if not computed and condition is None:
         return RowUpsert(given, assigned), uses
     fragment, uses_there = _compiled(insert, computed, condition, plan)
     return RowUpsert(given, assigned, fragment), uses | uses_there
+
+
+def _uses(values: Iterable[GivenValue]) -> TypeUses:
+    """No type is asked of the parameters that become values of columns: they are cast."""
+    return TypeUses(unneeded=frozenset(value.number - 1 for value in values if isinstance(value, ParameterExpression)))
 
 
 def _compiled(

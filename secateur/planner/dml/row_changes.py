@@ -60,6 +60,7 @@ class RowChangesQuery:
         names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
         is_single_partition: Whether the primary of a partition can execute the change for a key of that partition on
             its own.
+        has_plain_keys: Whether it is an INSERT whose rows have literals and parameters as their keys, which stay.
         privileges: What it needs with the table.
     """
 
@@ -70,6 +71,7 @@ class RowChangesQuery:
     returning: Composed | None = None
     names_action: bool = False
     is_single_partition: bool = False
+    has_plain_keys: bool = False
 
 
 def target_text(target: ChangeTarget) -> str:

@@ -79,9 +79,9 @@ class SearchedChange:
 
     @property
     def stays(self) -> bool:
-        """Whether rows stay in their partitions and nothing is returned, so that members can change them in place."""
+        """Whether rows stay in their partitions, so that members can change them in place."""
         moves = any(column in self.target.table.primary_key for column in self.values)
-        return not moves and self.ctes is None and self.sources is None and self.returning is None
+        return not moves and self.ctes is None and self.sources is None
 
     def in_partitions(self) -> ChangeQuery:
         """The query for complete rows, or keys to delete, that members run where the rows are."""

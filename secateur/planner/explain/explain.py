@@ -100,11 +100,11 @@ def explain(
             return _explain_change(statement, view.topology, enabled=enabled)
         case EvaluatedInsert():
             return _explain_insert(statement, view.topology, enabled=enabled)
-        case CoordinatedChange(table=table, select=select, is_single_partition=is_single_partition):
+        case CoordinatedChange(table=table, select=select, is_single_partition=is_single, row=row):
             explained = _explain_select(select.whole(), view, enabled=enabled, written=serving_upsert(statement))
             return ExplainedStatement(
                 f"change of {table.name}, computed by one member from:\n{explained.text}\n"
-                f"{publication(table, None if is_single_partition else 0)}",
+                f"{publication(table, None if is_single or row is not None else 0)}",
                 explained.json,
             )
         case CreateTableAs(select=None):

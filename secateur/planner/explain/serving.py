@@ -52,7 +52,7 @@ def serving_change(change: ChangeStatement[PlannedSelect]) -> dict[str, Any]:
 
 def serving_upsert(change: CoordinatedChange[PlannedSelect]) -> dict[str, Any]:
     """The same of a change that a query computes, such as an INSERT with ON CONFLICT."""
-    is_one_row = change.is_single_partition and change.select.plan.upsert is not None
+    is_one_row = change.row is not None or (change.is_single_partition and change.select.plan.upsert is not None)
     return said(None if is_one_row else "its rows are computed by a query")
 
 

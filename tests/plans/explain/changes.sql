@@ -203,8 +203,8 @@ scan orders: 1 of 271 partitions [p262]
   partitioning key (customer_id): ('C1')
   primary key bounds: ('C1', 1)
   columns: customer_id, id, priority, amount, day
-serving: no, its rows are computed by a query
-written: staged on all copies, then published at once by the controller
+serving: yes
+written: to one partition by its primary and its backups, to several as a load that is staged on all copies and published at once by the controller
 */
 ----
 -- where it runs: another key

@@ -55,7 +55,7 @@ from secateur.protocol.tokens import GrantedToken
 from secateur.storage.change import ChangeOperation
 from secateur.storage.delta import FewRows
 from secateur.storage.member_store import MemberStore
-from secateur.wire import PeerInfo, Reply, Request
+from secateur.wire import Payload, PeerInfo, Reply, Request
 
 ATTEMPT: Final = 0
 """The number of the one attempt by which a change stages its rows."""
@@ -66,6 +66,13 @@ _TRIES_MAX: Final = 3
 
 class _QueryNeededError(Exception):
     """Only the query for the row changes says what becomes of a row, and the plan is without it; nothing was done."""
+
+
+class _DeclinedError(Exception):
+    """The change and its RETURNING need a kernel; nothing was done."""
+
+
+_DECLINED: Final = Reply(ChangedRows(0, 0, is_declined=True))
 
 
 class _Finding(Enum):
@@ -156,6 +163,8 @@ class MemberChanges:
                 nothing was changed.
         """
         asked = request.message
+        if asked.returning is not None:
+            return self._change_and_return(request)
         is_keyed = asked.pruning and not asked.is_profiled
         if is_keyed and (plan := self._statements.found_plan(asked.plan)) is not None:
             made = self._keyed.made(asked, plan, self._check(request.peer.rights, plan, asked.operation))
@@ -185,6 +194,53 @@ class MemberChanges:
             return None
         kind = WriteKind.UPDATE if operation == _Finding.ROWS.value else WriteKind.UPSERT
         return self._row_guards.of(rights, self._places.table(plan.scans[0].table_id), kind)
+
+    def _change_and_return(
+        self, request: Request[ChangeOnePartition]
+    ) -> Reply[ChangedRows] | Awaitable[Reply[ChangedRows]]:
+        """Change the row with one key and answer with its RETURNING, if a kernel is not needed for either."""
+        asked = request.message
+        assert asked.returning is not None
+        plan, returning = self._statements.found_plan(asked.plan), self._statements.found_plan(asked.returning)
+        if plan is not None and returning is not None:
+            check = self._check(request.peer.rights, plan, asked.operation)
+            made = self._keyed.made(asked, plan, check, returning)
+            if made is not None:
+                return made
+        return self._change_and_return_later(request, asked.returning)
+
+    async def _change_and_return_later(
+        self, request: Request[ChangeOnePartition], returning_id: str
+    ) -> Reply[ChangedRows]:
+        asked, peer = request.message, request.peer
+        plan, returning = await self._statements.plan(asked.plan), await self._statements.plan(returning_id)
+        check = self._check(peer.rights, plan, asked.operation)
+        check_versions(self._store, plan)
+        partitions = bound_partitions(plan, asked.params, pruning=True)
+        if plan.scans[0].replicated or len(partitions[0]) != 1:
+            return _DECLINED
+        table_id, partition = plan.scans[0].table_id, partitions[0][0]
+        touched = 1 + len(self._places.backups(table_id, [partition]))
+        turn = table_id, partition
+        payload: Payload = b""
+
+        async def make() -> RecordedChange:
+            nonlocal payload
+            await self._turns.begin(turn, peer)
+            try:
+                made = self._keyed.made_in_turn(asked, plan, check, returning)
+            finally:
+                self._turns.end(turn, peer)
+            if made is None:
+                raise _DeclinedError
+            change, payload = made
+            return change
+
+        try:
+            rows = await self._writes.write_once(table_id, partition, asked.change_id, make)
+        except _DeclinedError:
+            return _DECLINED
+        return Reply(ChangedRows(rows, touched), payload)
 
     async def _change_later(self, request: Request[ChangeOnePartition], *, is_keyed: bool) -> Reply[ChangedRows]:
         """As :meth:`change`, with what has to be waited for; ``is_keyed`` where the short way was not tried yet."""
