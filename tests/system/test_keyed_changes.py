@@ -15,8 +15,7 @@ from secateur import Connection
 from secateur.client.execution.coordinated_change import run_coordinated_change
 from secateur.client.execution.execute import StatementCall
 from secateur.errors import DuplicateKeyError, MemberLostError, NullKeyError, OperationalError
-from secateur.protocol import ChangeOnePartition
-from secateur.protocol.statements import CoordinatedChange
+from secateur.protocol import ChangeOnePartition, CoordinatedChange
 from secateur.wire import ShortTable, decode_rows
 
 TABLE = "CREATE TABLE t (a VARCHAR, b BIGINT, n BIGINT, s VARCHAR NOT NULL, h HUGEINT, x DOUBLE, PRIMARY KEY (a, b))"
@@ -107,8 +106,7 @@ RETURNING: dict[str, tuple[str, list[list[Any]], int]] = {
     "insert": ("INSERT INTO t (a, b, n, s) VALUES (?, ?, ?, 's') RETURNING *", [["q", 1, 2], ["q", 2, None]], 2),
     "some columns": ("INSERT INTO t (b, a, s) VALUES (?, ?, ?) RETURNING n, s, b + 1 AS c", [[1, "q", "é"]], 1),
     "upsert": (
-        "INSERT INTO t (a, b, n, s) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n, s = excluded.s"
-        " RETURNING n, s, h",
+        "INSERT INTO t (a, b, n, s) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n RETURNING n, s, h",
         CHANGES["upsert"][1],
         5,
     ),

@@ -7,13 +7,21 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.cluster.member.changes.row_guards import RowGuards
+from secateur.cluster.member import RowGuards
 from secateur.errors import PolicyError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
-from secateur.protocol import AccessRecord, GrantedToken, Policy, PolicyCommand, Rights, RowCondition, TokenRole
-from secateur.protocol.access import WriteKind
+from secateur.protocol import (
+    AccessRecord,
+    GrantedToken,
+    Policy,
+    PolicyCommand,
+    Rights,
+    RowCondition,
+    TokenRole,
+    WriteKind,
+)
 from secateur.storage import FewRows, TableLayout
 from secateur.wire import ShortTable
 

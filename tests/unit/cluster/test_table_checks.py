@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.member import MemberTableChecks
-from secateur.cluster.member.table_checks import check_plan
+from secateur.cluster.member import MemberTableChecks, check_plan
 from secateur.errors import AuthenticationError, PolicyError, TopologyChangedError
 from secateur.protocol import (
     AccessRecord,
