@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from secateur.errors import CheckFailedError, DataError
 from secateur.forks import forks_wait_for
 from secateur.memory_database import ExchangeableRows, open_database
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import CheckDef, TableDef
 from secateur.partitioning.types.arrow_layout import without_struct_offsets
+from secateur.partitioning.types.sql_text import quoted
 
 _STORED: Final = "stored"
 _FEW_MAX: Final = 2048

@@ -10,7 +10,7 @@ import typer
 from secateur.cli.connecting import AddressOption, AsJson, ClusterName, Token, connected
 from secateur.cli.rendering import print_done
 from secateur.drawing.quantity import count_text
-from secateur.partitioning.tables.identifier import quoted, text_literal
+from secateur.partitioning.types.sql_text import quoted, text_literal
 
 
 def backup(

@@ -24,8 +24,8 @@ from secateur.client.loads.table_handle import TableHandle
 from secateur.drawing.quantity import count_text
 from secateur.errors import DuplicateKeyError
 from secateur.partitioning.tables.conform import MissingColumns, conform
-from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.sql_text import quoted, text_literal
 
 
 def load(

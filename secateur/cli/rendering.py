@@ -25,7 +25,7 @@ from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.stats import QueryStats
 from secateur.drawing.quantity import count_text
 from secateur.http.json_values import json_value_of
-from secateur.partitioning.tables.identifier import told_apart
+from secateur.partitioning.types.sql_text import told_apart
 from secateur.protocol.statements import ResultColumn
 
 ROWS_SHOWN: Final = 40

@@ -29,7 +29,7 @@ from secateur.cli.rendering import ROWS_SHOWN, OutputFormat, cost_of, extent_tex
 from secateur.cli.scripts import Script, run_scripts
 from secateur.drawing.quantity import count_text
 from secateur.errors import Error
-from secateur.partitioning.types.type_text import field_name
+from secateur.partitioning.types.sql_text import field_name
 from secateur.planner.text.tokens import is_finished
 
 _RELATIONS: Final = "SELECT table_name, table_type, partitioning, rows FROM secateur.tables"

@@ -22,9 +22,9 @@ from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorS
 from secateur.engine.exchange.batches import BATCH_ROWS
 from secateur.errors import DagError, DataError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.arrow_layout import empty_batch
 from secateur.partitioning.types.held_values import check_texts
+from secateur.protocol.job_description import JobRequirements
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

@@ -19,9 +19,9 @@ from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, Proces
 from secateur.engine.exchange.batches import batches_of
 from secateur.errors import DagError, DataError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.arrow_form import array_of, inferred_array
 from secateur.partitioning.types.held_values import check_texts
+from secateur.protocol.job_description import JobRequirements
 
 BATCH_ROWS_OF_PYTHON = 8_192
 """The default number of rows in a batch: few enough for a start without delay, many enough to make the cost of a

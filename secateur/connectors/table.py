@@ -27,10 +27,9 @@ from secateur.partitioning.pruning.select_partitions import combination_limit, s
 from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.row_ids import check_has_key
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import NESTED, TEXTUAL
-from secateur.protocol.job_placement import SourceScan
+from secateur.protocol.job_description import JobRequirements, SourceScan
 
 _KEYS_MAX: Final = 100_000
 _TELLING_MAX: Final = 512

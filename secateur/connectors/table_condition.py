@@ -28,8 +28,8 @@ from secateur.engine.runtime.services import PlannedQuery
 from secateur.engine.sql.fragment_stage import FragmentStageSupplier, MemberScan
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DagError, InternalError, TopologyChangedError
-from secateur.partitioning.tables.identifier import quoted
-from secateur.protocol.job_placement import SourceScan
+from secateur.partitioning.types.sql_text import quoted
+from secateur.protocol.job_description import SourceScan
 
 
 class GivenValue(msgspec.Struct, frozen=True, array_like=True, tag="value"):

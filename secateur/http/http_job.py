@@ -16,7 +16,7 @@ from secateur.client.jobs.submittable import Submittable
 from secateur.errors import ParameterError
 from secateur.http.http_statement import HttpResult, batches_at, read_result, waited
 from secateur.http.http_transport import HttpTransport
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig
 
 
 class JobAnswer(msgspec.Struct, frozen=True):

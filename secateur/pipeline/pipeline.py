@@ -67,7 +67,7 @@ from secateur.processors import (
     top_n,
     union,
 )
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig
 
 KeyFunction = Callable[[pa.RecordBatch], pa.Array]
 

@@ -13,7 +13,7 @@ from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
 
 from secateur.errors import InternalError
-from secateur.http.arrow_answers import ARROW_TYPE
+from secateur.http.answers import ARROW_TYPE
 from secateur.server.problems import PROBLEM_TYPE
 from secateur.server.state import ServerOfCaller
 from secateur.server.statements import JsonPage, KeptResult, arrow_stream, fetched, json_page, text_stream

@@ -29,7 +29,7 @@ from secateur.engine.processors.row_functions import key_by
 from secateur.engine.processors.sort import merge_runs, sort, sort_runs, top_n
 from secateur.errors import DagError, DataError
 from secateur.http.json_values import parameters_of
-from secateur.protocol.job_config import RESULT_BYTES_MAX, JobConfig
+from secateur.protocol.job_description import RESULT_BYTES_MAX, JobConfig
 from secateur.server.forms import EXAMPLE, Params, ResultRows, Settings, SqlText
 
 _NUMBER_MAX: Final = 2**31 - 1

@@ -125,7 +125,7 @@ PLANTED: Final = (
     ),
     Mutation(
         "connections that were held up are not read from when a request has been processed",
-        "wire/payload_budget.py",
+        "wire/buffers.py",
         "        if self._held_up:\n            self._let_go_on()",
         "        if not self._held_up:\n            self._let_go_on()",
     ),

@@ -22,7 +22,7 @@ from secateur.errors import (
     TableExistsError,
     UnknownTableError,
 )
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.types.sql_text import quoted
 
 TYPES = (
     "id BIGINT PRIMARY KEY, t TINYINT, s SMALLINT, i INTEGER, h HUGEINT, ut UTINYINT, us USMALLINT, ui UINTEGER,"

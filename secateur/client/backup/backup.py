@@ -38,9 +38,9 @@ from secateur.client.execution.select import RunOptions, run_select
 from secateur.client.session import Session
 from secateur.errors import InterfaceError, ProgrammingError, UnknownTableError
 from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.sql_text import quoted
 from secateur.protocol.statements import BackupTo, SelectStatement
 
 _RELATIONS: Final = "SELECT table_name, table_type, sql, partitioning FROM secateur.tables ORDER BY table_id"

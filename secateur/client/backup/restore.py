@@ -27,9 +27,9 @@ from secateur.client.backup.table_files import (
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.client.session import Session
 from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.sql_text import quoted
 from secateur.protocol.statements import RestoreFrom
 
 _ATTEMPTS_MAX: Final = 5

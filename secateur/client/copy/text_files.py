@@ -18,10 +18,10 @@ from secateur.client.copy.json_texts import JsonObjects, place_in_json
 from secateur.client.copy.load_options import AskedFile, pattern_of
 from secateur.client.copy.text_values import DAY_AND_MONTH, TextConversion, TextRows
 from secateur.errors import DataError, ProgrammingError
-from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType, TypeKind, parse_type
 from secateur.partitioning.types.result_type import ResultType, parse_result_type
+from secateur.partitioning.types.sql_text import quoted, text_literal
 
 if TYPE_CHECKING:
     import duckdb

@@ -26,7 +26,7 @@ from secateur.client.tokens import Tokens
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, Drawable, abbreviated
 from secateur.errors import Error, NotSupportedError, ParameterError, forget_frames
 from secateur.protocol.catalog import RegisterExternalTable
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig
 
 _MEMBERS_SHOWN_MAX: Final = 6
 

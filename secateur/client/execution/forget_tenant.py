@@ -19,8 +19,8 @@ from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.select import run_select
 from secateur.client.session import Session
 from secateur.errors import InternalError
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.arrow_form import array_of
+from secateur.partitioning.types.sql_text import quoted
 from secateur.protocol import statements
 
 COLUMNS: Final = (

@@ -19,7 +19,7 @@ from secateur.client.jobs.submittable import Params, Submittable, submission
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
 from secateur.protocol import jobs
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig
 from secateur.protocol.jobs import GetJobLogs
 from secateur.tracing import operation_span
 

@@ -15,8 +15,8 @@ from secateur.client.execution.change import NOTHING_DONE, run_change, unknown_o
 from secateur.client.execution.execute import Retryable, StatementCall, execute
 from secateur.client.execution.routing import MemberBatch
 from secateur.client.key_value.tables import KeyTable, RowKeys
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.sql_text import quoted
 from secateur.protocol.changes import WriteRows
 from secateur.protocol.many import WriteMany
 from secateur.protocol.statements import ChangeStatement

@@ -17,7 +17,7 @@ from secateur.connectors.spark.durations import durations
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.environment import this_environment
 from secateur.connectors.spark.failures import noted_errors
-from secateur.connectors.spark.read_options import query_of, quoted
+from secateur.connectors.spark.read_options import query_of
 from secateur.connectors.spark.result_rows import spark_table
 from secateur.connectors.spark.result_schema import spark_schema
 from secateur.connectors.spark.schema import arrow_type
@@ -26,6 +26,7 @@ from secateur.engine.kernels.duckdb.result_types import arrow_type as delivered_
 from secateur.engine.kernels.duckdb.result_types import relation_casts
 from secateur.errors import DataError, ProgrammingError, UnknownColumnError
 from secateur.partitioning.types.arrow_layout import empty_table, row_numbers
+from secateur.partitioning.types.sql_text import quoted
 from secateur.protocol.statements import ResultColumn
 
 _HOW: Final = ("inner", "left")

@@ -13,6 +13,7 @@ from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.read_plan import TASK_BYTES
 from secateur.connectors.spark.read_values import ReadOptions
 from secateur.errors import ProgrammingError
+from secateur.partitioning.types.sql_text import quoted
 from secateur.protocol.values import pack, unpack
 
 READ_OPTIONS: Final = (
@@ -164,11 +165,6 @@ def query_of(table: str, columns: Sequence[str] | None, where: str | None) -> st
     # The condition stands in lines of its own, in case it ends with a comment.
     condition = "" if where is None or not where.strip() else f" WHERE (\n{where}\n)"
     return f"SELECT {chosen} FROM {'.'.join(map(quoted, table.split('.', 1)))}{condition}"
-
-
-def quoted(name: str) -> str:
-    """A name as SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _names(columns: str) -> list[str]:

@@ -37,7 +37,7 @@ _FILES = {
     "ordering": ["minimum", "next_value", "successor"],
     "python_column": ["as_they_stand", "canonical_as_it_stands", "column_of"],
     "result_type": ["Constructor", "ResultType", "column_type_of", "parse_result_type"],
-    "type_text": ["KEYWORDS"],
+    "sql_text": ["KEYWORDS", "folded", "told_apart"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

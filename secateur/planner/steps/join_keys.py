@@ -32,8 +32,8 @@ from typing import Final
 from msgspec import structs
 
 from secateur.errors import DatabaseError
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
+from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.bound_plan import Unreadable
 from secateur.planner.binding.catalog_view import PlanSettings
 from secateur.planner.binding.query import Query

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from secateur.client.jobs.job import JobLog
 from secateur.errors import AuthenticationError, Error
-from secateur.partitioning.tables.identifier import text_literal
+from secateur.partitioning.types.sql_text import text_literal
 from secateur.server.dashboard.overview import overview_values
 from secateur.server.dashboard.partition_map import draw_partition_map
 from secateur.server.dashboard.plan_picture import failed_vertex, job_svg

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from secateur import __version__
 from secateur.drawing.quantity import byte_text, duration_text
-from secateur.partitioning.types.type_text import field_name
+from secateur.partitioning.types.sql_text import field_name
 from secateur.server.dashboard.readings import Readings
 
 MEMBERS: Final = "SELECT * FROM secateur.members ORDER BY id"

@@ -14,8 +14,8 @@ import duckdb
 
 from secateur.engine.kernels.duckdb.result_types import delivered_type
 from secateur.engine.kernels.duckdb.slot import parameters_of_select, values_of
-from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.sql_text import quoted, text_literal
 
 _VIEWS_MAX: Final = 256
 _PLAIN: Final = "skip_null := true, skip_empty := true, skip_default := true"

@@ -40,8 +40,8 @@ from secateur.engine.threads import call_with_low_priority
 from secateur.engine_limits import EngineLimits
 from secateur.errors import InterfaceError, ParameterError
 from secateur.memory_database import open_database
-from secateur.partitioning.tables.identifier import text_literal
 from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.sql_text import text_literal
 
 Casts = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 

@@ -21,9 +21,9 @@ import pyarrow as pa
 from secateur.engine.kernels.duckdb.result_types import arrow_type
 from secateur.errors import ParameterError, ProgrammingError
 from secateur.memory_database import ExchangeableRows
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.arrow_layout import without_struct_offsets
 from secateur.partitioning.types.column_type import TypeKind
+from secateur.partitioning.types.sql_text import quoted
 
 _JSON: Final = pa.json_()
 _EXCHANGEABLE_ROWS_MAX: Final = 20_000

@@ -1,4 +1,4 @@
-"""The parts of a type's SQL text: elements of ``T[]``, arguments of ``STRUCT(a T, b U)``, names of fields.
+"""Names, texts and types as SQL writes them: quotation marks, the case of names, and the parts of a type's text.
 
 A keyword that names a field is written in quotation marks. Source: ``duckdb_keywords()`` of DuckDB 2.0, which quotes
 each of them when it writes a type.
@@ -7,11 +7,54 @@ each of them when it writes a type.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final
+
+_LOWER: Final = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 _SUFFIX: Final = re.compile(r"(.*)\[\s*(\d*)\s*\]", re.DOTALL)
 _QUOTED_NAME: Final = re.compile(r'"(?:[^"]|"")*"')
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def quoted(name: str) -> str:
+    """Return a name in quotation marks, as it can always be written."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text_literal(text: str) -> str:
+    """Return a text in single quotation marks."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def folded(name: str) -> str:
+    """Return a name in the form in which names of a statement are compared.
+
+    DuckDB ignores the case of the letters A to Z, and of no others: ``"É"`` and ``"é"`` are two columns, ``"ß"`` is not
+    ``ss``. Tables and their declared columns are compared more strictly, by ``str.casefold``.
+    """
+    return name.lower() if name.isascii() else name.translate(_LOWER)
+
+
+def told_apart(names: Iterable[str]) -> Iterator[str]:
+    """Yield unique names of columns: of equal names all but the first get a number, as in ``a, a_1, a_2``.
+
+    Source: DuckDB, which names the columns of files, views and data frames so.
+    """
+    taken: dict[str, int] = {}
+    for name in names:
+        key = folded(name)
+        count = taken.get(key)
+        if count is None:
+            taken[key] = 0
+            yield name
+            continue
+        while folded(f"{name}_{count + 1}") in taken:
+            count += 1
+        taken[key] = count + 1
+        taken[folded(f"{name}_{count + 1}")] = 0
+        yield f"{name}_{count + 1}"
 
 
 def without_suffix(text: str) -> tuple[str, int | None] | None:
@@ -44,8 +87,8 @@ def arguments(text: str, word: str) -> list[str]:
 
 def name_and_type(text: str) -> tuple[str, str]:
     """Split ``name T`` or ``"quoted name" T`` of a STRUCT, the name as written."""
-    if quoted := _QUOTED_NAME.match(text):
-        return quoted[0], text[quoted.end() :].strip()
+    if in_quotes := _QUOTED_NAME.match(text):
+        return in_quotes[0], text[in_quotes.end() :].strip()
     name, _, kind = text.partition(" ")
     return name, kind.strip()
 
@@ -59,7 +102,7 @@ def field_name(name: str) -> str:
     """A name of a field as DuckDB writes it: in quotation marks if it is a keyword, or more than a plain word."""
     if _PLAIN_NAME.fullmatch(name) and name.lower() not in KEYWORDS:
         return name
-    return '"' + name.replace('"', '""') + '"'
+    return quoted(name)
 
 
 KEYWORDS: Final = frozenset(

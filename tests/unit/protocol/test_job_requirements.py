@@ -1,10 +1,34 @@
+"""What a job requires, and who may coordinate it."""
+
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 
-from secateur.errors import DagError, PartitionLostError
-from secateur.partitioning.topology import JobRequirements, MemberAddress, Ownership, Topology, coordinators
+from secateur.errors import DagError, PartitionLostError, ProtocolError
+from secateur.partitioning.topology import MemberAddress, Ownership, Topology
+from secateur.protocol import JobRequirements, coordinators, decode, encode, pack
+
+SOME = JobRequirements({"t": frozenset({1, 2}), "g": frozenset()}, frozenset({"m1"}))
+
+
+def test_needs_add_up() -> None:
+    assert SOME | JobRequirements({"t": frozenset({5})}, frozenset({"m2"})) == JobRequirements(
+        {"t": frozenset({1, 2, 5}), "g": frozenset()}, frozenset({"m1", "m2"})
+    )
+
+
+def test_needs_travel() -> None:
+    assert decode(encode(SOME), JobRequirements) == SOME
+
+
+@pytest.mark.parametrize("data", [7, [{"t": [-1]}, []], [{"t": ["1"]}, []], [{"t": 1}, []], [[], []]])
+def test_what_is_none_of_ours_is_refused(data: list[Any]) -> None:
+    with pytest.raises(ProtocolError, match="JobRequirements cannot be read"):
+        decode(pack(data), JobRequirements)
+
 
 OWNERS = {"g": Ownership.of(("m1", "m2", "m3"), np.array([[0, 1, 2, 1]], dtype=np.uint16))}
 ALL = Topology(1, tuple(MemberAddress(member, "h", 1) for member in ("m1", "m2", "m3")), OWNERS)
