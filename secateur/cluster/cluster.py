@@ -27,7 +27,7 @@ from secateur.cluster.data_directory import claimed, members_to_start
 from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import DEFAULTS, ClusterSettings, Fsync
-from secateur.connectors.spark.driver import answer_spark
+from secateur.connectors.spark.endpoint import answer_spark
 from secateur.dependencies import log_untested
 from secateur.engine_limits import EngineLimits
 from secateur.planner.cost_model import CostModel

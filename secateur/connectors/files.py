@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal, assert_never
 
 import pyarrow as pa
 
-from secateur.connectors.generator import Pull
+from secateur.connectors.functions import Pull
 from secateur.dag.placement import Placement, Spread, Unrestricted
 from secateur.dag.processor import Outbox, Params, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext

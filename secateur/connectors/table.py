@@ -14,13 +14,20 @@ from typing import Any, Final, Literal, NamedTuple
 
 import pyarrow as pa
 
-from secateur.connectors.table_condition import Binding, ConditionSource, binding_of, bound
+from secateur.connectors.table_sources import (
+    Binding,
+    ConditionSource,
+    KeyLookup,
+    PartitionsReader,
+    ReadRequest,
+    binding_of,
+    bound,
+)
 from secateur.dag.codec import portable
 from secateur.dag.placement import Anywhere, OnPartitions, Placement
 from secateur.dag.processor import Outbox, Params, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.engine.runtime.services import MemberServices
-from secateur.engine.sql.partitions_reader import KeyLookup, PartitionsReader, ReadRequest
 from secateur.errors import DagError, NoRangeError, NotSupportedError
 from secateur.partitioning.pruning.domain import points
 from secateur.partitioning.pruning.select_partitions import combination_limit, select_partitions

@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from secateur.client.jobs.job_status import JobStatus
 from secateur.client.loads.arrow_data import as_table
-from secateur.connectors.function_sinks import collect
-from secateur.connectors.generator import batch_source
+from secateur.connectors.functions import batch_source, collect
 from secateur.connectors.table import table_sink, table_source
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import Edge, from_

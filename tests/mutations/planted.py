@@ -244,13 +244,13 @@ PLANTED: Final = (
     # -- connectors
     Mutation(
         "the rows of a source behind its last full batch are lost",
-        "connectors/generator.py",
+        "connectors/functions.py",
         "if gathered or (is_empty and schema is not None):",
         "if is_empty and schema is not None:",
     ),
     Mutation(
         "a comment at the end of a condition swallows the bracket",
-        "connectors/table_condition.py",
+        "connectors/table_sources.py",
         r"WHERE (\n{self.condition}\n)",
         "WHERE ({self.condition})",
     ),

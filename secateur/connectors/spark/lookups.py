@@ -13,13 +13,12 @@ from pyspark.sql.types import StructType
 
 from secateur.client.dbapi.connection import Connection
 from secateur.client.execution.snapshot import prepared_query
-from secateur.connectors.spark.durations import durations
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.environment import this_environment
 from secateur.connectors.spark.failures import noted_errors
 from secateur.connectors.spark.read_options import query_of
-from secateur.connectors.spark.result_rows import spark_table
-from secateur.connectors.spark.result_schema import spark_schema
+from secateur.connectors.spark.read_plan import spark_schema
+from secateur.connectors.spark.result_rows import durations, spark_table
 from secateur.connectors.spark.schema import arrow_type
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.duckdb.result_types import arrow_type as delivered_as

@@ -20,11 +20,11 @@ from pyspark.sql.types import StructType
 from secateur.client.changes import Changes, ChangesBounder, ChangesReader, Position
 from secateur.client.execution.execute import execute
 from secateur.client.session import Session
-from secateur.connectors.spark.admission import BatchLimit, SupportsTriggerAvailableNow
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.failures import noted_errors
+from secateur.connectors.spark.read_plan import spark_schema
 from secateur.connectors.spark.result_rows import spark_batches
-from secateur.connectors.spark.result_schema import spark_schema
+from secateur.connectors.spark.stream_options import BatchLimit, SupportsTriggerAvailableNow
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.statements import ResultColumn

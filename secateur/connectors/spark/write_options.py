@@ -44,8 +44,7 @@ from secateur.connectors.spark.new_table import NewTable, found_or_created
 from secateur.connectors.spark.read_options import positive
 from secateur.connectors.spark.schema import check_columns
 from secateur.connectors.spark.staging import CHUNK_BYTES
-from secateur.connectors.spark.write_mode import WriteMode
-from secateur.connectors.spark.writer import LoadWriter, StreamWriter
+from secateur.connectors.spark.writer import LoadWriter, StreamWriter, WriteMode
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.conform import MissingColumns
 

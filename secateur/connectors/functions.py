@@ -1,14 +1,17 @@
-"""Generators, iterables and Arrow batches of the caller as the source of a DAG.
+"""Functions and data of the caller as the source of a DAG: generators, iterables and Arrow batches; and as its sink.
 
 Each processor makes its own stream, which need not end. Rows that Python makes one by one are combined into batches. A
-source that pulls from an iterator does so in a thread of its own, so that the member never waits for it.
+source that pulls from an iterator does so in a thread of its own, so that the member never waits for it. The log and
+the result of the job are sinks as well.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -16,7 +19,8 @@ from secateur.dag.codec import portable
 from secateur.dag.placement import Anywhere, Placement
 from secateur.dag.processor import Emitter, Params, Processor, ProcessorContext
 from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ProcessorSupplier, ReplicatedMetaSupplier
-from secateur.engine.exchange.batches import batches_of
+from secateur.engine.exchange.batches import batches_of, row_dicts
+from secateur.engine.runtime.result import ResultSink
 from secateur.errors import DagError, DataError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.arrow_form import array_of, inferred_array
@@ -26,6 +30,10 @@ from secateur.protocol.job_description import JobRequirements
 BATCH_ROWS_OF_PYTHON = 8_192
 """The default number of rows in a batch: few enough for a start without delay, many enough to make the cost of a
 batch negligible."""
+
+_LOGGED_ROWS_MAX: Final = 20
+
+_log = logging.getLogger("secateur.job")
 
 
 def rows_to_batches(items: Iterable[Any], schema: pa.Schema | None, batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -160,7 +168,7 @@ def iterable_source(
     The iterable is sent with the DAG by cloudpickle; it is iterated when the job runs, anew in each run, in a thread.
     An object that reads its items lazily (its ``__iter__`` opens a file or a connection on the member's machine)
     therefore costs only its own size. For rows that are in Arrow already see
-    :func:`~secateur.connectors.generator.batch_source`.
+    :func:`~secateur.connectors.functions.batch_source`.
 
     Args:
         items: Dicts, one for each row, or RecordBatches or Tables.
@@ -282,3 +290,62 @@ class _Emit(Processor):
         if self._emitter is None:
             self._emitter = Emitter(self.outbox, self._batches)
         return self._emitter.emit()
+
+
+def function_sink(function: Callable[[pa.RecordBatch], object], *, cooperative: bool = False) -> ProcessorSupplier:
+    """A sink that calls a function with each batch, on the member where the batch is.
+
+    A batch is passed to exactly one processor, and each processor calls from one thread at a time; several processors
+    call concurrently. A failing job does not undo the function's effects: a function that writes somewhere should be
+    safe to repeat.
+
+    Args:
+        function: Called with each batch that has rows; its return value is ignored.
+        cooperative: True for a function that returns within about a millisecond and waits for nothing: it then needs no
+            thread.
+
+    Raises:
+        DagError: ``function`` cannot be called.
+    """
+    if not callable(function):
+        raise DagError(f"function_sink() was given a {type(function).__name__}; pass a function of a RecordBatch")
+    return FactorySupplier(lambda: _Call(lambda batch, _: function(batch), cooperative), is_cooperative=True)
+
+
+def logger_sink(level: int = logging.INFO, *, rows_max: int = _LOGGED_ROWS_MAX) -> ProcessorSupplier:
+    """A sink that writes rows to the log ``secateur.job`` of the member's process, with vertex and member.
+
+    Args:
+        level: Of :mod:`logging`. Where it is not enabled, nothing is formatted.
+        rows_max: Rows of each batch that are written; of the others only their number.
+    """
+    write = partial(_log_rows, level=level, rows_max=rows_max)
+    return FactorySupplier(lambda: _Call(write, True), is_cooperative=True)
+
+
+def _log_rows(batch: pa.RecordBatch, context: ProcessorContext, *, level: int, rows_max: int) -> None:
+    if not _log.isEnabledFor(level):
+        return
+    for row in row_dicts(batch.slice(0, rows_max)):
+        _log.log(level, "%s on %s: %s", context.vertex, context.member, row)
+    if batch.num_rows > rows_max:
+        _log.log(level, "%s on %s: and %d more rows", context.vertex, context.member, batch.num_rows - rows_max)
+
+
+class _Call(Processor):
+    def __init__(self, function: Callable[[pa.RecordBatch, ProcessorContext], object], cooperative: bool) -> None:
+        self._function = function
+        self.cooperative = cooperative
+
+    def process(self, ordinal: int, batch: pa.RecordBatch) -> bool:
+        if batch.num_rows:
+            self._function(batch, self.context)
+        return True
+
+
+def collect() -> ResultSink:
+    """A sink that keeps its rows at the coordinator; ``JobResult.tables`` has them under the vertex's name.
+
+    Feed it through a distributed edge. ``JobConfig.result_bytes_max`` bounds the rows that it may keep.
+    """
+    return ResultSink()
