@@ -22,7 +22,7 @@ from secateur.client.dbapi.parameters import Parameters
 from secateur.client.dbapi.rows import Description
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.jobs import job
-from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.job import JobStatus
 from secateur.client.jobs.submittable import Submittable
 from secateur.client.loads import table_handle
 from secateur.partitioning.schemes.scheme import PartitionScheme

@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from secateur.client.jobs.job import JobInfo, JobLog, LogLine
-from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.job import JobInfo, JobLog, JobStatus, LogLine
 from secateur.client.jobs.submittable import Submittable
 from secateur.errors import ParameterError
 from secateur.http.http_statement import HttpResult, batches_at, read_result, waited

@@ -11,8 +11,8 @@ import msgspec
 import pyarrow as pa
 
 from secateur.client.dbapi.frames import pandas_frame, polars_frame
-from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.rows import Rows
+from secateur.client.dbapi.shown_rows import html_table
 from secateur.client.dbapi.stats import QueryStats
 from secateur.drawing.quantity import count_text
 from secateur.errors import DeadlineError, ProtocolError

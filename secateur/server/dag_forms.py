@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, assert_never
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
-from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.job import JobStatus
 from secateur.client.loads.arrow_data import as_table
 from secateur.connectors.functions import batch_source, collect
 from secateur.connectors.table import table_sink, table_source

@@ -15,8 +15,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
 
 from secateur.client.dbapi.connection import Connection
-from secateur.client.jobs.job import JobInfo, LogLine
-from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.job import JobInfo, JobStatus, LogLine
 from secateur.client.jobs.submittable import Params, SourceSelect
 from secateur.dag.codec import carries_code
 from secateur.errors import DagError, Error, NotSupportedError, ParameterError, ProtocolError

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from secateur.client.dbapi.html_table import html_records
+from secateur.client.dbapi.shown_rows import html_records
 from secateur.client.execution.routing import ExecutionMode
 from secateur.protocol.hello import Pruning
 from secateur.protocol.query import Executed, StatementCost

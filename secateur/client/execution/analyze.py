@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from msgspec import to_builtins
 
 from secateur.client.dbapi.stats import QueryStats
-from secateur.client.execution.change import ChangeResult, run_change
-from secateur.client.execution.coordinated_change import run_coordinated_change
+from secateur.client.execution.change import ChangeResult, run_change, run_coordinated_change
 from secateur.client.execution.execute import Params, StatementCall
 from secateur.client.execution.insert import insert_select, insert_values
 from secateur.client.execution.routing import ExecutionMode

@@ -13,8 +13,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.client.dbapi.rows import as_table
-from secateur.client.execution.change import run_change
-from secateur.client.execution.coordinated_change import run_coordinated_change
+from secateur.client.execution.change import run_change, run_coordinated_change
 from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.select import run_select
 from secateur.client.session import Session

@@ -11,8 +11,7 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from secateur.client.jobs.job import JobLog, read_job_log
-from secateur.client.jobs.job_status import JobStatus, only_result, read_results
+from secateur.client.jobs.job import JobLog, JobStatus, only_result, read_job_log, read_results
 from secateur.client.jobs.submittable import Params, Submittable, submission
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, InterfaceError, JobCancelledError, MemberLostError, UnreachableError

@@ -25,7 +25,6 @@ from secateur import errors
 from secateur.client.execution.execute import Retryable, execute
 from secateur.client.loads.arrow_data import as_chunks
 from secateur.client.loads.duplicate_rows import with_rows_of_key
-from secateur.client.loads.ranges_on_demand import with_ranges_for
 from secateur.client.session import Session
 from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, unknown_ranges
 from secateur.partitioning.schemes.router import ROWS_LOOKED_UP_MAX
@@ -278,7 +277,7 @@ class _LoadExecution(Retryable[LoadResult]):
             return LoadResult(0, 0, 0)
         if table.scheme.makes_ranges:
             fetch = self.session.outlined_table if self._is_small else self.session.table
-            table = with_ranges_for(self.session, table, data, fetch)
+            table = self.session.with_ranges_for(table, data, fetch)
         placed = _in_one_partition(data, table)
         if placed is None:
             return None
@@ -417,7 +416,7 @@ def _stage(
     staged = 0
     with ThreadPoolExecutor(min(_SENDERS_MAX, len(topology.members)), thread_name_prefix="secateur-load") as senders:
         for rows in _conformed_chunks(data, table, missing, now, session.check_control):
-            covered = with_ranges_for(session, table, rows)
+            covered = session.with_ranges_for(table, rows)
             if covered is not table:
                 table, sharing = covered, OwnerRouting.of(covered, session.topology_of(covered))
             shares = list(sharing.shares(rows))

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec.structs import asdict
 
-from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.job import JobStatus
 from secateur.cluster.controller.job_record import JobRecord
 from secateur.errors import Error, JobExistsError, LimitExceededError, UnknownJobError
 from secateur.protocol.job_description import JobConfig, JobPlacement, JobRequirements, OnMemberLost

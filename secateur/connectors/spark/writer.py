@@ -215,10 +215,8 @@ class LoadWriter(DataSourceArrowWriter):
             return StagedTask(attempt, stager.finish())
 
     def _make_ranges(self, table: TableDef, rows: pa.Table) -> tuple[TableDef, Topology]:
-        from secateur.client.loads.ranges_on_demand import with_ranges_for  # with the client, which tasks load for it
-
-        with self.endpoint.session() as session:
-            covered = with_ranges_for(session, table, rows)
+        with self.endpoint.session() as session:  # with the client, which tasks load for it
+            covered = session.with_ranges_for(table, rows)
             return covered, session.topology_of(covered)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from secateur.client.jobs.job import Job
-from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.job import Job, JobStatus
 from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
 from secateur.drawing.quantity import count_text, duration_text
