@@ -7,7 +7,7 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
-from secateur.cli.connecting import AddressOption, AsJson, ClusterName, Token, connected
+from secateur.cli.clusters import AddressOption, AsJson, ClusterName, Token, connected
 from secateur.cli.rendering import print_done, print_records
 from secateur.partitioning.types.sql_text import text_literal
 

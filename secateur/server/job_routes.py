@@ -26,7 +26,14 @@ from secateur.partitioning.types.column_type import type_of_arrow
 from secateur.protocol.job_description import JobRequirements
 from secateur.protocol.statements import ResultColumn
 from secateur.server import forms
-from secateur.server.answers import STREAMED_ANSWERS, json_answer, result_answer, rows_form
+from secateur.server.answers import (
+    STREAMED_ANSWERS,
+    json_answer,
+    problem_of,
+    problem_response,
+    result_answer,
+    rows_form,
+)
 from secateur.server.dag_forms import (
     JobForm,
     JobList,
@@ -36,7 +43,6 @@ from secateur.server.dag_forms import (
     JobStatusForm,
     dag_of_form,
 )
-from secateur.server.problems import problem_of, problem_response
 from secateur.server.state import Server, ServerOfCaller
 from secateur.server.statements import KeptResult, SubmittedStatement
 

@@ -443,7 +443,7 @@ PLANTED: Final = (
     # -- cli
     Mutation(
         "a command that failed ends with the exit code of success",
-        "cli/failures.py",
+        "cli/rendering.py",
         "        raise typer.Exit(1)",
         "        raise typer.Exit(0)",
     ),

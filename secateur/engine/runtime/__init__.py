@@ -7,7 +7,7 @@ from secateur.exports import exports
 _FILES = {
     "early_messages": ["EarlyMessages"],
     "job_logs": ["JobLogs", "LogScope"],
-    "job_state": ["AwaitCancelled", "CancelMember", "Effect", "FinishJob", "JobStateMachine"],
+    "running_job": ["AwaitCancelled", "CancelMember", "Effect", "FinishJob", "JobStateMachine"],
     "result": ["JobResult", "ResultCollector", "ResultQueue", "ResultSink"],
     "services": ["JobKernel", "MemberServices"],
     "tasklet": ["Tasklet", "TaskletInput", "TaskletState"],

@@ -16,12 +16,12 @@ from starlette.exceptions import HTTPException
 from secateur.client.jobs.job import JobLog
 from secateur.errors import AuthenticationError, Error
 from secateur.partitioning.types.sql_text import text_literal
+from secateur.server.answers import answer_http_error, status_of
 from secateur.server.dashboard.overview import overview_values
 from secateur.server.dashboard.partition_map import draw_partition_map
 from secateur.server.dashboard.plan_picture import failed_vertex, job_svg
 from secateur.server.dashboard.pruning_report import EXECUTIONS, GROUPS, RUNNING, SLOW_MS, report_pruning
 from secateur.server.dashboard.templating import MEMBERS, PAGE_HEADERS, STATIC_FILES, cluster_line_now, rendered
-from secateur.server.problems import answer_http_error, status_of
 from secateur.server.state import Server, ServerOfCaller, server_of_caller
 
 Row = Mapping[str, Any]

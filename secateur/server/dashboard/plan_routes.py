@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict
 
 from secateur.errors import DeadlineError, Error, InternalError, ProgrammingError, PruningMismatchError
 from secateur.http.json_values import parameters_of
+from secateur.server.answers import status_of
 from secateur.server.dashboard.pages import html_answer
 from secateur.server.dashboard.plan_picture import plan_picture
 from secateur.server.dashboard.templating import MEMBERS, rendered
 from secateur.server.forms import Params, SqlText
-from secateur.server.problems import status_of
 from secateur.server.state import Server, ServerOfCaller
 
 router = APIRouter(include_in_schema=False)
