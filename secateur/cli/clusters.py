@@ -276,7 +276,7 @@ def _others() -> str:
     return f"; running here: {here}" if here else ""
 
 
-# The environment is read where the cluster is found (connecting.py): what it says yields to --name.
+# The environment is read where the cluster is found (:func:`located`): what it says yields to --name.
 _ADDRESS_HELP = (
     f"The cluster, secateur://host:port. Left out: that of --name, of {ADDRESS_VARIABLE}, or the one that was started"
     " here."

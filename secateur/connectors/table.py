@@ -60,14 +60,14 @@ def table_source(
         name: The table.
         keys: Read only the rows with these values. Each key names the same columns. If it names all partitioning
             columns, the partition of each key is read; otherwise those that the named columns leave. A value may be a
-            :class:`~secateur.dag.parameter.Param`, which is bound when the job starts.
+            :class:`~secateur.dag.processor.Param`, which is bound when the job starts.
         where: A condition of SQL over the columns of the table, such as ``"device = ? AND ts >= ?"``: the partitions
             are read, searched and filtered as a SELECT with that condition would do it. Any condition that SQL accepts
             on the rows of one table; no subqueries. Or a mapping, as a shorter form of ``keys``: for each column a
             value, or a list, tuple, set or range of values; the keys are all combinations, at most 100,000.
             ``{"tenant": "acme", "day": [1, 2]}`` is ``tenant = 'acme' AND day IN (1, 2)``.
         params: The values of the placeholders of a condition, in order for ``?`` and ``$1``, by name for ``$name``. A
-            value may be a :class:`~secateur.dag.parameter.Param`; expressions of it, such as ``lower(?)``, are
+            value may be a :class:`~secateur.dag.processor.Param`; expressions of it, such as ``lower(?)``, are
             evaluated when the job starts.
         partitions: Read only these partitions.
         columns: The columns wanted, in order; None for all.

@@ -9,10 +9,9 @@ from secateur.protocol.job_description import JobConfig, OnMemberLost
 
 if TYPE_CHECKING:
     from secateur.dag.dag import DAG, FrozenDAG
-    from secateur.dag.edge import Edge, EdgeConfig, between, from_
-    from secateur.dag.parameter import Param, bind_value
+    from secateur.dag.edge import Edge, EdgeConfig, Vertex, between, from_
     from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
-    from secateur.dag.processor import Emitter, Offload, Outbox, Processor, ProcessorContext
+    from secateur.dag.processor import Emitter, Offload, Outbox, Param, Processor, ProcessorContext, bind_value
     from secateur.dag.supplier import (
         FactorySupplier,
         MetaContext,
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
         lazy_total_parallelism_one,
         total_parallelism_one_at_owner,
     )
-    from secateur.dag.vertex import Vertex
 
 __all__ = [
     "DAG",
@@ -67,10 +65,9 @@ __all__ = [
 
 _FILES = {
     "dag": ["DAG", "FrozenDAG"],
-    "edge": ["Edge", "EdgeConfig", "between", "from_"],
-    "parameter": ["Param", "bind_value"],
+    "edge": ["Edge", "EdgeConfig", "Vertex", "between", "from_"],
+    "processor": ["Emitter", "Offload", "Outbox", "Param", "Processor", "ProcessorContext", "bind_value"],
     "placement": ["Anywhere", "OnCoordinator", "OnMembers", "OnPartitions", "Placement", "Spread", "Unrestricted"],
-    "processor": ["Emitter", "Offload", "Outbox", "Processor", "ProcessorContext"],
     "supplier": [
         "FactorySupplier",
         "MetaContext",
@@ -85,7 +82,6 @@ _FILES = {
         "lazy_total_parallelism_one",
         "total_parallelism_one_at_owner",
     ],
-    "vertex": ["Vertex"],
 }
 
 _, __getattr__ = exports(__name__, _FILES)

@@ -65,7 +65,7 @@ EncodedSupplier = EncodedData | EncodedCode | EncodedReplication
 
 
 class EncodedVertex(msgspec.Struct, frozen=True, array_like=True):
-    """A :class:`~secateur.dag.vertex.Vertex`."""
+    """A :class:`~secateur.dag.edge.Vertex`."""
 
     name: str
     local_parallelism: int | None

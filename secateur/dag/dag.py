@@ -11,10 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 from secateur.dag.codec import EncodedDag, EncodedVertex, decode_supplier, encode_supplier
-from secateur.dag.edge import DistributedTo, Edge
+from secateur.dag.edge import DistributedTo, Edge, Vertex
 from secateur.dag.processor import Params, Processor
 from secateur.dag.supplier import NeedsOfQuery, ProcessorMetaSupplier, ProcessorSupplier
-from secateur.dag.vertex import Vertex
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, Drawable
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
@@ -172,7 +171,7 @@ class DAG(Drawable):
         source: ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor],
         local_parallelism: int | None = None,
     ) -> Vertex:
-        """Make a vertex, add it and return it; see :meth:`secateur.dag.vertex.Vertex.of`."""
+        """Make a vertex, add it and return it; see :meth:`secateur.dag.edge.Vertex.of`."""
         made = Vertex.of(name, source, local_parallelism)
         self.vertex(made)
         return made

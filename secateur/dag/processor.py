@@ -1,7 +1,8 @@
 """The processor contract: what runs inside a vertex, who calls it and when, and what its return values request.
 
 The unit of work is an Arrow ``RecordBatch`` with the rows of many items, so one Python call is spread over thousands of
-rows.
+rows. The parameters of a job are bound when it runs: a DAG that is built before they are known refers to them by
+:class:`Param`.
 
 Source: Hazelcast Jet, ``com.hazelcast.jet.core.Processor`` and ``Outbox``; the order of calls is Jet's, the unit is a
 batch instead of an item.
@@ -14,9 +15,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+import msgspec
 import pyarrow as pa
 
+from secateur.errors import ParameterError
+
 _JOB_LOGGER: Final = logging.getLogger("secateur.job")
+
+
 if _JOB_LOGGER.level == logging.NOTSET:
     _JOB_LOGGER.setLevel(logging.INFO)
 
@@ -213,3 +219,36 @@ class Emitter:
                 self._refused = batch
                 return False
         return True
+
+
+class Param(msgspec.Struct, frozen=True, array_like=True, tag="parameter"):
+    """A placeholder for a parameter of the job, which each run binds.
+
+    Attributes:
+        key: Position from 0, or name.
+    """
+
+    key: int | str
+
+
+def bind_value(value: Any, params: Params) -> Any:
+    """Return the value itself, or the value of the parameter if it is a :class:`Param`.
+
+    Raises:
+        ParameterError: The job was started without that parameter.
+    """
+    if not isinstance(value, Param):
+        return value
+    key = value.key
+    if isinstance(params, Mapping):
+        if isinstance(key, str) and key in params:
+            return params[key]
+        raise ParameterError(
+            f"the DAG needs the parameter {key!r}, but the job was started with"
+            f" {', '.join(map(repr, params)) or 'no parameters'}"
+        )
+    if isinstance(key, int) and 0 <= key < len(params):
+        return params[key]
+    raise ParameterError(
+        f"the DAG needs the parameter {key!r}, but the job was started with {len(params)} positional parameters"
+    )

@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
-from secateur.dag.parameter import bind_value
 from secateur.dag.placement import OnMembers, OnPartitions, Placement
-from secateur.dag.processor import Params, Processor
+from secateur.dag.processor import Params, Processor, bind_value
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SourceQuery, meta_supplier_of
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
@@ -43,7 +42,7 @@ def lazy_total_parallelism_one(
     Args:
         source: The source of the processor.
         table: The table whose partition decides.
-        key: A value, or a :class:`~secateur.dag.parameter.Param`, for each partitioning column of the table.
+        key: A value, or a :class:`~secateur.dag.processor.Param`, for each partitioning column of the table.
     """
     bound_key = dict(key)
 

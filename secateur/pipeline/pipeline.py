@@ -241,7 +241,7 @@ class Pipeline:
         Args:
             connection: To the cluster.
             config: The arguments of the job.
-            params: The values of the :class:`~secateur.dag.parameter.Param` in keys.
+            params: The values of the :class:`~secateur.dag.processor.Param` in keys.
             light: Without a record, for jobs of milliseconds; see :meth:`Connection.submit`.
 
         Raises:

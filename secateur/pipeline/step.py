@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from secateur.dag.dag import DAG, FrozenDAG
-from secateur.dag.edge import Edge, from_
+from secateur.dag.edge import Edge, Vertex, from_
 from secateur.dag.processor import Processor
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
-from secateur.dag.vertex import Vertex
 from secateur.errors import DagError
 
 Route = Callable[[Edge], Edge]

@@ -34,7 +34,7 @@ from secateur.server.answers import (
     json_answer,
     refuse_invalid_request,
 )
-from secateur.server.dashboard import pages, plan_routes
+from secateur.server.dashboard import pages, plans
 from secateur.server.dashboard.readings import PacedReading
 from secateur.server.dashboard.templating import rendered
 from secateur.server.guard import Guard
@@ -190,7 +190,7 @@ def app(
     made.add_exception_handler(404, pages.answer_not_found)
     made.add_exception_handler(RequestValidationError, refuse_invalid_request)
     made.add_exception_handler(Exception, answer_bug)
-    for routes in (statement_routes, job_routes, system_routes, token_routes, pages, plan_routes):
+    for routes in (statement_routes, job_routes, system_routes, token_routes, pages, plans):
         made.include_router(routes.router)
     _add_own_pages(made, server)
     return made

@@ -237,7 +237,7 @@ PLANTED: Final = (
     ),
     Mutation(
         "the sum of a group that has only NULLs is 0",
-        "engine/processors/dense_grouping.py",
+        "engine/processors/array_grouping.py",
         "found = pa.array(self._sums[groups], mask=present == 0)",
         "found = pa.array(self._sums[groups], mask=present < 0)",
     ),

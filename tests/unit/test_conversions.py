@@ -28,7 +28,7 @@ KNOWN = {
     ("connectors/spark/result_rows.py", "cast"): "answers in the types that Spark wants for them",
     ("engine/exchange/key_routing.py", "cast"): "the bits of times, which are hashed",
     ("engine/exchange/batches.py", "cast"): "schemas that differ in metadata and nullability",
-    ("engine/processors/dense_grouping.py", "cast"): "results, whose types the plan says",
+    ("engine/processors/array_grouping.py", "cast"): "results, whose types the plan says",
     ("engine/processors/row_functions.py", "array"): "whether a row is kept",
     ("engine/processors/grouping.py", "array"): "counts",
     ("engine/processors/grouping.py", "cast"): "sums, counts and columns of NULL",

@@ -32,7 +32,7 @@ FLOORS = [
     {"partitioning", "drawing"},
     {"protocol"},
     {"wire"},
-    {"expression_values", "row_checks"},
+    {"duckdb_expressions"},
     {"client", "dag"},
     {"storage", "http", "aio", "notebook"},
     {"sqlalchemy_dialect"},
@@ -71,8 +71,7 @@ HOMES = {
     "duckdb": [
         "memory_database.py",
         "engine/kernels/",
-        "expression_values.py",
-        "row_checks.py",
+        "duckdb_expressions.py",
         "client/copy/",
         "client/execution/verify_change.py",
     ],

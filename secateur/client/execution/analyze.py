@@ -25,7 +25,7 @@ from secateur.errors import InterfaceError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol import statements
 from secateur.protocol.metrics import RunProfile, StageWork
-from secateur.protocol.steps import NarrowedScans
+from secateur.protocol.query_parts import NarrowedScans
 
 
 class _Run(NamedTuple):

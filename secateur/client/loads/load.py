@@ -24,11 +24,10 @@ from msgspec.structs import replace
 from secateur import errors
 from secateur.client.execution.execute import Retryable, execute
 from secateur.client.loads.arrow_data import as_chunks
-from secateur.client.loads.duplicate_rows import with_rows_of_key
 from secateur.client.session import Session
 from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, unknown_ranges
 from secateur.partitioning.schemes.router import ROWS_LOOKED_UP_MAX
-from secateur.partitioning.tables.conform import MissingColumns, conform
+from secateur.partitioning.tables.conform import MissingColumns, conform, with_rows_of_key
 from secateur.partitioning.tables.row_ids import check_has_key, with_row_ids, without_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch, split

@@ -17,8 +17,18 @@ from typing import assert_never
 from msgspec import structs
 
 from secateur.dag.dag import DAG, FrozenDAG
-from secateur.dag.edge import AllToOne, Broadcast, Distributed, Edge, FanOut, Isolated, Local, Partitioned, Unicast
-from secateur.dag.vertex import Vertex
+from secateur.dag.edge import (
+    AllToOne,
+    Broadcast,
+    Distributed,
+    Edge,
+    FanOut,
+    Isolated,
+    Local,
+    Partitioned,
+    Unicast,
+    Vertex,
+)
 
 
 def with_partial_aggregation(dag: FrozenDAG) -> FrozenDAG:

@@ -26,11 +26,11 @@ from secateur.dag.edge import (
     Routing,
     Unicast,
     UnmatchedRows,
+    Vertex,
 )
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.dag.processor import Params
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier
-from secateur.dag.vertex import Vertex
 from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, routing_partition_of_name
 from secateur.engine.execution_plan.member_plan import (
     DestinationMember,

@@ -20,7 +20,7 @@ from secateur.cached_properties import cached_property
 from secateur.engine.exchange.key_routing import can_route
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.key_search import KeySearch
-from secateur.engine.sql.row_upsert import RowUpsert
+from secateur.engine.sql.row_changes import RowUpsert
 from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
 from secateur.errors import InternalError, ProtocolError
 from secateur.partitioning.pruning.operand import Evaluated, expressions_in, numbered, places

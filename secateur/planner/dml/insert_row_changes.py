@@ -18,8 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from secateur.engine.kernels.arrow.fragment import ArrowFragment, ConstantExpression, ParameterExpression
-from secateur.engine.sql.row_changes import RowAction
-from secateur.engine.sql.row_upsert import GivenValue, RowUpsert
+from secateur.engine.sql.row_changes import GivenValue, RowAction, RowUpsert
 from secateur.errors import Error
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType

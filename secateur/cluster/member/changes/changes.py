@@ -41,8 +41,7 @@ from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
-from secateur.engine.sql.row_changes import RowChanges
-from secateur.engine.sql.row_upsert import RowUpsert
+from secateur.engine.sql.row_changes import RowChanges, RowUpsert
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.threads import in_thread
 from secateur.errors import ProtocolError

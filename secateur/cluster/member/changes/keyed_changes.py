@@ -19,7 +19,7 @@ from secateur.cluster.member.statements.local_execution import check_count, chec
 from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.engine.kernels.arrow.row_values import DeclinedError
 from secateur.engine.sql.keyed_change import KeyedChange
-from secateur.engine.sql.row_upsert import UpsertProgram
+from secateur.engine.sql.row_changes import UpsertProgram
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DataError, NoRangeError, NullKeyError
 from secateur.partitioning.types.python_column import canonical_as_it_stands

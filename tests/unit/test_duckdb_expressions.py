@@ -11,11 +11,11 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
+from secateur.duckdb_expressions import RowChecks
 from secateur.errors import CheckFailedError, DataError
 from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import CheckDef, Column, TableDef
 from secateur.partitioning.types import column_of, parse_type
-from secateur.row_checks import RowChecks
 
 TYPES = {"k": "INTEGER", "h": "HUGEINT", "u": "UUID", "s": "STRUCT(x INTEGER)", "t": "TIMESTAMPTZ", "text": "VARCHAR"}
 CONDITIONS = {

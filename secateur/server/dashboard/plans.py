@@ -1,4 +1,4 @@
-"""``POST /plan``: the plan of a statement as a part of a page, explained, measured, or compared with pruning off."""
+"""Plans as parts of pages: of a statement explained, measured, or compared with pruning off; of a job; as pictures."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import asyncio
 import json
 import re
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict
 
+from secateur.client.jobs.job import Job, JobStatus
+from secateur.client.jobs.resolved_plan import ResolvedPlan
+from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
+from secateur.drawing.quantity import count_text, duration_text
+from secateur.drawing.svg import layered_svg
 from secateur.errors import DeadlineError, Error, InternalError, ProgrammingError, PruningMismatchError
 from secateur.http.json_values import parameters_of
 from secateur.server.answers import status_of
-from secateur.server.dashboard.pages import html_answer
-from secateur.server.dashboard.plan_picture import plan_picture
-from secateur.server.dashboard.templating import MEMBERS, rendered
+from secateur.server.dashboard.templating import MEMBERS, html_answer, rendered
 from secateur.server.forms import Params, SqlText
 from secateur.server.state import Server, ServerOfCaller
 
@@ -29,6 +34,8 @@ _COMPARED_S: Final = 3.0
 """After so many seconds no further run of the two sides begins."""
 _VERIFIED_MS_MAX: Final = 5000.0
 """A query that takes longer without pruning is not executed on both sides once more to compare its rows."""
+
+_MEMBERS_SHOWN_MAX: Final = 8
 
 
 class PlanForm(BaseModel):
@@ -147,3 +154,73 @@ def check_query(sql: str) -> str:
             " something, or EXPLAIN, which executes nothing"
         )
     return text
+
+
+def plan_picture(plan: Mapping[str, Any], members: tuple[str, ...]) -> dict[str, Any]:
+    """Draw the document of EXPLAIN (FORMAT JSON), with or without ANALYZE.
+
+    Args:
+        plan: The document.
+        members: All members; those that take no part are shown as skipped.
+
+    Returns:
+        ``svg`` is the picture, ``members`` says of each member whether it takes part, and ``work`` what each vertex did
+        on each member, as the document does and with the ``vertex``; nothing for a plan that was not executed.
+    """
+    analyze = plan.get("analyze")
+    stages = analyze["stages"] if analyze else ()
+    work = tuple({**done, "vertex": _vertex_name(plan, stage["name"])} for stage in stages for done in stage["members"])
+    touched = {done["member"] for done in work} or set(plan["pruning"]["required_members"] or ())
+    skipped = set(analyze["skipped_members"]) if analyze else set(members) - touched
+    everyone = dict.fromkeys([*members, *sorted(touched | skipped)])
+    return {
+        "svg": layered_svg(
+            _diagram(plan, work), "The vertices of the plan and the edges between them; a table follows"
+        ),
+        "members": [(member, member not in skipped) for member in everyone],
+        "work": work,
+    }
+
+
+def _vertex_name(plan: Mapping[str, Any], stage: str) -> str:
+    """The vertex of a stage: a statement that runs whole on one member is one vertex, whatever its stage is called."""
+    names = [vertex["name"] for vertex in plan["dag"]["vertices"]]
+    return names[0] if stage not in names and len(names) == 1 else stage
+
+
+def _diagram(plan: Mapping[str, Any], work: tuple[Mapping[str, Any], ...]) -> Diagram:
+    boxes = []
+    for vertex in plan["dag"]["vertices"]:
+        done = [one for one in work if one["vertex"] == vertex["name"]]
+        lines = [f"{one['member']} {_took(one)}" for one in done] or [
+            f"{member} x{vertex['local_parallelism']}" for member in vertex["members"]
+        ]
+        boxes.append(DiagramNode(vertex["name"], abbreviated(lines, _MEMBERS_SHOWN_MAX), ", ".join(lines)))
+    arrows = tuple(
+        DiagramEdge(edge["from"], edge["to"], (edge["kind"],), is_bold=edge["distributed"])
+        for edge in plan["dag"]["edges"]
+    )
+    return Diagram(tuple(boxes), arrows)
+
+
+def _took(done: Mapping[str, Any]) -> str:
+    return f"{count_text(done['rows_out'], 'row')}, {duration_text((done['kernel_ms'] + done['busy_ms']) / 1e3)}"
+
+
+def failed_vertex(job: Job, status: str) -> str | None:
+    """The vertex in which a job has failed; None for another job, and for one that has failed elsewhere."""
+    if status != JobStatus.FAILED:
+        return None
+    try:
+        job.results(timeout_s=0.0)
+    except Error as error:
+        vertex: str | None = error.details.get("vertex")
+        return vertex
+    return None
+
+
+def job_svg(plan: ResolvedPlan, failed: str | None) -> str:
+    """The picture of a job; the box of the vertex that has failed has the class ``failed``."""
+    diagram = plan.diagram()
+    boxes = tuple(replace(box, is_failed=box.name == failed) for box in diagram.boxes)
+    return layered_svg(replace(diagram, boxes=boxes), "The vertices of the job and the edges between them")
