@@ -15,7 +15,7 @@ from secateur.connectors.spark.read_options import (
     read_options,
     with_options,
 )
-from secateur.connectors.spark.stream_options import BatchLimit, stream_options
+from secateur.connectors.spark.stream_reader import BatchLimit, stream_options
 from secateur.errors import InterfaceError, ProgrammingError
 from secateur.wire import Tls
 

@@ -175,6 +175,11 @@ def _names(columns: str) -> list[str]:
     return names
 
 
+def is_change_feed(options: Mapping[str, str]) -> bool:
+    """Whether the changes of a table are to be read, rather than its rows."""
+    return given_options(options).get("changefeed", "false").strip().lower() == "true"
+
+
 def positive(option: str, value: str) -> int:
     """The number that the text of an option is.
 
