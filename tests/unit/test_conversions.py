@@ -26,6 +26,7 @@ KNOWN = {
     ("connectors/files.py", "array"): "lines of a text file",
     ("connectors/spark/columns.py", "cast"): "expressions of Spark, not columns of Arrow",
     ("connectors/spark/result_rows.py", "cast"): "answers in the types that Spark wants for them",
+    ("connectors/table_sources.py", "array"): "keys, whose values were converted before",
     ("engine/exchange/key_routing.py", "cast"): "the bits of times, which are hashed",
     ("engine/exchange/batches.py", "cast"): "schemas that differ in metadata and nullability",
     ("engine/processors/array_grouping.py", "cast"): "results, whose types the plan says",
