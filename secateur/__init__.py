@@ -36,8 +36,7 @@ if TYPE_CHECKING:
         threadsafety,
     )
     from secateur.client.dbapi.stats import QueryStats
-    from secateur.client.jobs.job import Job, JobInfo
-    from secateur.client.jobs.job_status import JobStatus
+    from secateur.client.jobs.job import Job, JobInfo, JobStatus
     from secateur.client.jobs.light_job import LightJob
     from secateur.client.loads.table_handle import TableHandle
     from secateur.cluster import Cluster, MemberInfo, attach, start

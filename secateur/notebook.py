@@ -22,8 +22,7 @@ from functools import partial
 from typing import Any, Final
 
 from secateur.client.connect import connect
-from secateur.client.dbapi.connection import Connection
-from secateur.client.dbapi.shown_cursor import ShownCursor
+from secateur.client.dbapi.connection import Connection, ShownCursor
 from secateur.errors import ProgrammingError
 
 _PARAMETER: Final = re.compile(

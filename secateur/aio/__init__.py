@@ -11,16 +11,12 @@ from typing import TYPE_CHECKING
 from secateur.exports import exports
 
 if TYPE_CHECKING:
-    from secateur.aio.connection import AsyncChanges, AsyncConnection, AsyncJob, connect
-    from secateur.aio.cursor import AsyncCursor
-    from secateur.aio.table import AsyncTableHandle
+    from secateur.aio.connection import AsyncChanges, AsyncConnection, AsyncCursor, AsyncJob, AsyncTableHandle, connect
 
 __all__ = ["AsyncChanges", "AsyncConnection", "AsyncCursor", "AsyncJob", "AsyncTableHandle", "connect"]
 
 _FILES = {
-    "connection": ["AsyncChanges", "AsyncConnection", "AsyncJob", "connect"],
-    "cursor": ["AsyncCursor"],
-    "table": ["AsyncTableHandle"],
+    "connection": ["AsyncChanges", "AsyncConnection", "AsyncCursor", "AsyncJob", "AsyncTableHandle", "connect"],
 }
 
 _, __getattr__ = exports(__name__, _FILES)

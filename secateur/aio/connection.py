@@ -1,28 +1,238 @@
-"""A connection on an event loop, its jobs, and the changes of its tables."""
+"""The client's objects on an event loop: a connection, its cursors, tables, jobs and changes, with methods to await.
+
+Each is a :class:`Proxy` of the object that blocks.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 import pyarrow as pa
 
-from secateur.aio.cursor import AsyncCursor
 from secateur.aio.event_loop import LoopWaits
-from secateur.aio.proxy import Proxy, awaited
-from secateur.aio.table import AsyncTableHandle
 from secateur.client import changes
 from secateur.client.changes import Position
 from secateur.client.connect import open_session
-from secateur.client.dbapi import connection
+from secateur.client.dbapi import connection, cursor
 from secateur.client.dbapi.parameters import Parameters
+from secateur.client.dbapi.rows import Description
+from secateur.client.dbapi.stats import QueryStats
 from secateur.client.jobs import job
-from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.job import JobStatus
 from secateur.client.jobs.submittable import Submittable
-from secateur.protocol.job_config import JobConfig
+from secateur.client.loads import table_handle
+from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.statistics import TableStatistics
+from secateur.partitioning.tables.table import Column
+from secateur.protocol.job_description import JobConfig
 from secateur.wire import Tls
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Proxy(Generic[T]):
+    """An object whose methods are awaited.
+
+    Args:
+        waits: The waits of its connection.
+        blocking: The object that does the work.
+    """
+
+    def __init__(self, waits: LoopWaits, blocking: T) -> None:
+        self._waits = waits
+        self._blocking = blocking
+
+    def __repr__(self) -> str:
+        return f"<aio {repr(self._blocking).removeprefix('<')}"
+
+
+def awaited(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[Proxy[T], P], Coroutine[Any, Any, R]]:
+    """The method of a :class:`Proxy` that runs one of its object for a task, with its arguments and documentation."""
+
+    @functools.wraps(method)
+    async def run(self: Proxy[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self._waits.run(method, self._blocking, *args, **kwargs)
+
+    return run
+
+
+def _of_rows(
+    method: Callable[Concatenate[cursor.Cursor, P], R],
+) -> Callable[Concatenate[AsyncCursor, P], Coroutine[Any, Any, R]]:
+    """A method that returns rows: at once where all of them are here."""
+
+    @functools.wraps(method)
+    async def run(self: AsyncCursor, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if self._blocking.rowcount >= 0:
+            return method(self._blocking, *args, **kwargs)
+        return await self._waits.run(method, self._blocking, *args, **kwargs)
+
+    return run
+
+
+class AsyncCursor(Proxy[cursor.Cursor]):
+    """Executes statements and returns their results. Made by :meth:`AsyncConnection.cursor`; for one task at a time.
+
+    As :class:`secateur.Cursor`, whose results it has. If the task of a call is cancelled, by itself or by
+    :func:`asyncio.timeout`, the work ends on every member; a change may have been made by then.
+    """
+
+    @property
+    def description(self) -> list[Description] | None:
+        """As :attr:`secateur.Cursor.description`."""
+        return self._blocking.description
+
+    @property
+    def rowcount(self) -> int:
+        """As :attr:`secateur.Cursor.rowcount`."""
+        return self._blocking.rowcount
+
+    @property
+    def rownumber(self) -> int | None:
+        """The index of the next row in the result; None when there is no result."""
+        return self._blocking.rownumber
+
+    @property
+    def stats(self) -> QueryStats | None:
+        """The cost of the last SELECT, UPDATE or DELETE; None after anything else."""
+        return self._blocking.stats
+
+    @property
+    def arraysize(self) -> int:
+        """Rows that :meth:`fetchmany` fetches by default."""
+        return self._blocking.arraysize
+
+    @arraysize.setter
+    def arraysize(self, value: int) -> None:
+        self._blocking.arraysize = value
+
+    async def execute(
+        self,
+        operation: str,
+        parameters: Parameters = (),
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - as the blocking one has it, and the members hear of it
+    ) -> Self:
+        """Execute one statement, and return this cursor. See :meth:`secateur.Cursor.execute`."""
+        await self._waits.run(self._blocking.execute, operation, parameters, timeout=timeout)
+        return self
+
+    async def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
+        """Execute a statement once for each set of parameters. See :meth:`secateur.Cursor.executemany`."""
+        await self._waits.run(self._blocking.executemany, operation, seq_of_parameters)
+        return self
+
+    nextset = awaited(cursor.Cursor.nextset)
+    fetchone = _of_rows(cursor.Cursor.fetchone)
+    fetchmany = _of_rows(cursor.Cursor.fetchmany)
+    fetchall = _of_rows(cursor.Cursor.fetchall)
+    fetch_arrow_table = _of_rows(cursor.Cursor.fetch_arrow_table)
+    arrow = _of_rows(cursor.Cursor.arrow)
+    fetch_df = _of_rows(cursor.Cursor.fetch_df)
+    df = _of_rows(cursor.Cursor.df)
+    pl = _of_rows(cursor.Cursor.pl)
+
+    def cancel(self) -> None:
+        """Cancel the statement that this cursor executes or reads, from another task.
+
+        See :meth:`secateur.Cursor.cancel`.
+        """
+        self._blocking.cancel()
+
+    def close(self) -> None:
+        """Drop the result; the cursor is of no further use."""
+        self._blocking.close()
+
+    def __aiter__(self) -> Self:
+        iter(self._blocking)
+        return self
+
+    async def __anext__(self) -> tuple[Any, ...]:
+        if self._blocking.rowcount >= 0:
+            row = next(self._blocking, None)
+        else:  # more of it is to come
+            row = await self._waits.run(next, self._blocking, None)
+        if row is None:
+            raise StopAsyncIteration
+        return row
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncTableHandle(Proxy[table_handle.TableHandle]):
+    """One table, by :meth:`AsyncConnection.table`. As :class:`secateur.TableHandle`, with methods that are awaited.
+
+    Each ``get`` has a row as it is then, ``put`` writes one, and ``load`` many: a load reads its data in a thread.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of the table, as it was written when it was created."""
+        return self._blocking.name
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as an Arrow schema."""
+        return self._blocking.schema
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns."""
+        return self._blocking.columns
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        """The names of the columns of the key."""
+        return self._blocking.primary_key
+
+    @property
+    def scheme(self) -> PartitionScheme:
+        """How the table is partitioned."""
+        return self._blocking.scheme
+
+    @overload
+    async def get(self, key: Mapping[str, Any], /) -> dict[str, Any] | None: ...
+
+    @overload
+    async def get(self, key: Any, /) -> tuple[Any, ...] | None: ...
+
+    @overload
+    async def get(self, /, **columns: Any) -> dict[str, Any] | None: ...
+
+    async def get(self, key: Any = None, /, **columns: Any) -> tuple[Any, ...] | dict[str, Any] | None:
+        """The row with a primary key. See :meth:`secateur.TableHandle.get`."""
+        return await self._waits.run(lambda: self._blocking.get(key, **columns))
+
+    async def get_many(self, keys: Iterable[Any]) -> list[Any]:
+        """The rows with some primary keys, None for those that are not there.
+
+        See :meth:`secateur.TableHandle.get_many`.
+        """
+        return await self._waits.run(self._blocking.get_many, keys)
+
+    put = awaited(table_handle.TableHandle.put)
+    put_many = awaited(table_handle.TableHandle.put_many)
+    delete = awaited(table_handle.TableHandle.delete)
+    delete_many = awaited(table_handle.TableHandle.delete_many)
+    load = awaited(table_handle.TableHandle.load)
+    owner_of = awaited(table_handle.TableHandle.owner_of)
+    partition_of = awaited(table_handle.TableHandle.partition_of)
+
+    async def statistics(self) -> TableStatistics:
+        """As :meth:`secateur.TableHandle.statistics`."""
+        return await self._waits.run(self._blocking.statistics)
 
 
 class AsyncJob(Proxy[job.Job]):

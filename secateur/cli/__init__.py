@@ -5,8 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "failures": ["CommandError", "failing_with_a_message"],
-    "rendering": ["OutputFormat", "extent_text", "write_rows"],
+    "rendering": ["CommandError", "OutputFormat", "extent_text", "failing_with_a_message", "write_rows"],
     "scripts": ["Script", "run_scripts"],
 }
 

@@ -8,13 +8,12 @@ import typer
 from typer.core import TyperGroup
 
 import secateur
-from secateur.cli.backup import backup, restore
 from secateur.cli.dashboard import dashboard
 from secateur.cli.demo import demo
 from secateur.cli.doctor import doctor
-from secateur.cli.failures import failing_with_a_message
 from secateur.cli.jobs import jobs, kill
-from secateur.cli.load import export, load
+from secateur.cli.load import backup, export, load, restore
+from secateur.cli.rendering import failing_with_a_message
 from secateur.cli.sql import sql
 from secateur.cli.start import start, status, stop
 from secateur.cli.token import token

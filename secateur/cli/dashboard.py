@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from secateur import Tls
-from secateur.cli.connecting import Address, AsJson, ClusterName, LogFormat, Token, located
-from secateur.cli.failures import CommandError
-from secateur.cli.rendering import print_done
+from secateur.cli.clusters import Address, AsJson, ClusterName, LogFormat, Token, located
+from secateur.cli.rendering import CommandError, print_done
 from secateur.structured_logs import use_log_format
 
 

@@ -10,9 +10,8 @@ import msgspec
 import typer
 
 import secateur
-from secateur.cli import local_clusters
-from secateur.cli.connecting import AsJson, NewName
-from secateur.cli.local_clusters import DEFAULT_NAME, typed
+from secateur.cli import clusters
+from secateur.cli.clusters import DEFAULT_NAME, AsJson, NewName, typed
 from secateur.cli.rendering import cost_of
 
 _ROWS: Final = 200_000
@@ -69,7 +68,7 @@ def demo(name: NewName = DEFAULT_NAME, as_json: AsJson = False) -> None:
             times = {name: {"median_ms": ms, "stats": stats} for name, (ms, stats) in told.items()}
             questions.append({"question": title, "sql": sql, **times})
         say(str(pruned.explain(_QUESTIONS[1][1])))
-    begin = "" if local_clusters.find(name) is not None else f"{typed('start', name)}, then "
+    begin = "" if clusters.find(name) is not None else f"{typed('start', name)}, then "
     say(f"\nYour own: {begin}{typed('load FILE --table t --create --primary-key COLUMNS', name)}")
     if as_json:
         typer.echo(msgspec.json.encode(questions).decode())

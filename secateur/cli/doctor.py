@@ -16,9 +16,8 @@ from typing import Final
 import typer
 
 import secateur
-from secateur.cli import local_clusters
-from secateur.cli.connecting import AsJson, ClusterName, located
-from secateur.cli.local_clusters import KnownCluster, typed
+from secateur.cli import clusters
+from secateur.cli.clusters import AsJson, ClusterName, KnownCluster, located, typed
 from secateur.cli.rendering import print_records
 from secateur.dependencies import DEPENDENCIES
 from secateur.errors import Error
@@ -55,8 +54,8 @@ def doctor(name: ClusterName = None, as_json: AsJson = False) -> None:
 
         secateur doctor
     """
-    clusters = local_clusters.running() if name is None else [located(name)]
-    findings = [finding for check in _CHECKS for finding in check()] + [_cluster(cluster) for cluster in clusters]
+    known = clusters.running() if name is None else [located(name)]
+    findings = [finding for check in _CHECKS for finding in check()] + [_cluster(cluster) for cluster in known]
     print_records([asdict(finding) for finding in findings], as_json=as_json, empty="")
     if any(finding.state == "broken" for finding in findings):
         raise typer.Exit(1)
@@ -123,7 +122,7 @@ def _cluster(cluster: KnownCluster) -> _Finding:
         with secateur.connect(cluster.address, cluster.token, connect_timeout_s=3, tls=cluster.tls) as connection:
             members = connection.execute("SELECT count(*) FROM secateur.members WHERE state = 'active'").fetchone()
     except Error as error:
-        log = "" if cluster.pid is None else f"read {local_clusters.log_of(cluster.name)}; "
+        log = "" if cluster.pid is None else f"read {clusters.log_of(cluster.name)}; "
         return _Finding(what, "missing", error.message, advice=f"{log}{typed('stop', cluster.name)} ends it")
     return _Finding(what, "ok", f"{cluster.address}, {members[0] if members else 0} members")
 

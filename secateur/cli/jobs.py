@@ -7,9 +7,9 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
-from secateur.cli.connecting import AddressOption, AsJson, ClusterName, Token, connected
+from secateur.cli.clusters import AddressOption, AsJson, ClusterName, Token, connected
 from secateur.cli.rendering import print_done, print_records
-from secateur.partitioning.tables.identifier import text_literal
+from secateur.partitioning.types.sql_text import text_literal
 
 _JOBS: Final = (
     "SELECT id, name, status, attempt, coordinator, submitted, ended, reason FROM secateur.jobs ORDER BY submitted DESC"

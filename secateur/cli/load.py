@@ -1,4 +1,4 @@
-"""``secateur load`` and ``secateur export``: rows of files into a table, and rows into a file."""
+"""Rows of files into tables, and into files again: ``secateur load``, ``export``, ``backup`` and ``restore``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from secateur.cli.connecting import AddressOption, AsJson, ClusterName, Token, connected
-from secateur.cli.failures import CommandError
-from secateur.cli.rendering import print_done
+from secateur.cli.clusters import AddressOption, AsJson, ClusterName, Token, connected
+from secateur.cli.rendering import CommandError, print_done
 from secateur.client.copy.load_options import FORMATS, FileOptions
 from secateur.client.copy.table_file import TableFile, open_table_file
 from secateur.client.loads.create_table import create_table_sql
@@ -24,8 +23,8 @@ from secateur.client.loads.table_handle import TableHandle
 from secateur.drawing.quantity import count_text
 from secateur.errors import DuplicateKeyError
 from secateur.partitioning.tables.conform import MissingColumns, conform
-from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.sql_text import quoted, text_literal
 
 
 def load(
@@ -199,3 +198,54 @@ def export(
         cursor = connection.execute(f"COPY {rows} TO {text_literal(str(file.absolute()))}")
     done = {"file": str(file), "rows": cursor.rowcount}
     print_done(f"{count_text(cursor.rowcount, 'row')} written to {file}", done, as_json=as_json)
+
+
+def backup(
+    folder: Annotated[Path, typer.Argument(help="A new folder of this machine.", file_okay=False)],
+    tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; may be given again.")] = None,
+    address: AddressOption = None,
+    name: ClusterName = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write tables, by default all, as Parquet files, with a manifest and checksums; Spark and DuckDB read them.
+
+    For example:
+
+        secateur backup ./backup
+
+        secateur backup ./backup --table orders --table customers
+    """
+    with connected(name, address, token) as connection:
+        cursor = connection.execute(f"BACKUP {_named(tables)}TO {text_literal(str(folder.absolute()))}")
+    done = {"folder": str(folder), "rows": cursor.rowcount}
+    print_done(f"{count_text(cursor.rowcount, 'row')} written to {folder}", done, as_json=as_json)
+
+
+def restore(
+    folder: Annotated[Path, typer.Argument(help="The folder of a backup.", exists=True, file_okay=False)],
+    tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; may be given again.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Take the place of tables that are there.")] = False,
+    address: AddressOption = None,
+    name: ClusterName = None,
+    token: Token = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create the tables of a backup again, with their rows.
+
+    For example:
+
+        secateur restore ./backup
+
+        secateur restore ./backup --table orders --replace
+    """
+    with connected(name, address, token) as connection:
+        cursor = connection.execute(
+            f"RESTORE {'OR REPLACE ' if replace else ''}{_named(tables)}FROM {text_literal(str(folder.absolute()))}"
+        )
+    done = {"folder": str(folder), "rows": cursor.rowcount}
+    print_done(f"{count_text(cursor.rowcount, 'row')} restored from {folder}", done, as_json=as_json)
+
+
+def _named(tables: list[str] | None) -> str:
+    return f"TABLE {', '.join(map(quoted, tables))} " if tables else ""

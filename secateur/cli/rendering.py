@@ -1,13 +1,14 @@
-"""Writes rows to the terminal or into a pipe: as a table, CSV, JSON or an Arrow stream."""
+"""What commands write: rows as a table, CSV, JSON or an Arrow stream; and one message on standard error on failure."""
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from itertools import chain, zip_longest
-from typing import Any, Final, TextIO, TypeAlias
+from typing import Any, Final, ParamSpec, TextIO, TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -20,13 +21,19 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from secateur.cli.failures import CommandError
 from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.stats import QueryStats
 from secateur.drawing.quantity import count_text
+from secateur.errors import Error
 from secateur.http.json_values import json_value_of
-from secateur.partitioning.tables.identifier import told_apart
+from secateur.partitioning.types.sql_text import told_apart
 from secateur.protocol.statements import ResultColumn
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ends, as shells have it."""
 
 ROWS_SHOWN: Final = 40
 """Rows of a table on a terminal, unless the user wants others: what a glance takes in."""
@@ -38,6 +45,31 @@ _LEGIBLE_CHARS: Final = 16
 """A column of a table may fold its values to so many; below that a row takes a line for each column."""
 
 _Row: TypeAlias = Sequence[Any]
+
+
+class CommandError(Exception):
+    """The command cannot do what it was asked; the text says why, and what to do."""
+
+
+def message_of(error: Exception) -> str:
+    """Returns the text that tells of an error."""
+    return f"{type(error).__name__}: {error.message}" if isinstance(error, Error) else str(error)
+
+
+def failing_with_a_message(command: Callable[P, R]) -> Callable[P, R]:
+    """Let a command end with the message of its error instead of a traceback."""
+
+    @functools.wraps(command)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except (Error, CommandError) as error:
+            typer.echo(message_of(error), err=True)
+        except KeyboardInterrupt:
+            raise typer.Exit(_INTERRUPTED) from None
+        raise typer.Exit(1)
+
+    return checked
 
 
 class OutputFormat(StrEnum):

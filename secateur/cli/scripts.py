@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from secateur.cli.failures import CommandError, message_of
+from secateur.cli.rendering import CommandError, message_of
 from secateur.errors import Error
 from secateur.planner.text.positions import position_of
 

@@ -23,13 +23,12 @@ from pygments.lexers.sql import SqlLexer
 from typer import echo
 
 import secateur
-from secateur.cli import local_clusters
-from secateur.cli.failures import CommandError, message_of
-from secateur.cli.rendering import ROWS_SHOWN, OutputFormat, cost_of, extent_text, write_rows
+from secateur.cli import clusters
+from secateur.cli.rendering import ROWS_SHOWN, CommandError, OutputFormat, cost_of, extent_text, message_of, write_rows
 from secateur.cli.scripts import Script, run_scripts
 from secateur.drawing.quantity import count_text
 from secateur.errors import Error
-from secateur.partitioning.types.type_text import field_name
+from secateur.partitioning.types.sql_text import field_name
 from secateur.planner.text.tokens import is_finished
 
 _RELATIONS: Final = "SELECT table_name, table_type, partitioning, rows FROM secateur.tables"
@@ -98,7 +97,7 @@ class Shell:
         """Read and execute until the user leaves."""
         echo(f"secateur {secateur.__version__} at {self._connection.address}; \\? lists the commands")
         session: PromptSession[str] = PromptSession(
-            history=FileHistory(str(local_clusters.home() / "history")),
+            history=FileHistory(str(clusters.home() / "history")),
             lexer=PygmentsLexer(SqlLexer),
             completer=SqlCompleter(self._connection, list(self._commands)),
             complete_while_typing=False,

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 import typer
 
 import secateur
-from secateur.cli.connecting import Address, AsJson, ClusterName, Token, connected
+from secateur.cli.clusters import Address, AsJson, ClusterName, Token, connected
 from secateur.cli.rendering import ROWS_SHOWN, OutputFormat, extent_text, write_rows
 from secateur.cli.scripts import Script, run_scripts
 from secateur.drawing.quantity import count_text

@@ -20,11 +20,23 @@ import msgspec
 import typer
 
 import secateur
-from secateur.cli import local_clusters
-from secateur.cli.connecting import Address, AsJson, ClusterName, LogFormat, NewName, Token, connected, located
-from secateur.cli.failures import CommandError
-from secateur.cli.local_clusters import DEFAULT_NAME, KnownCluster, keep, typed, with_kept
-from secateur.cli.rendering import OutputFormat, print_done, write_rows
+from secateur.cli import clusters
+from secateur.cli.clusters import (
+    DEFAULT_NAME,
+    Address,
+    AsJson,
+    ClusterName,
+    KnownCluster,
+    LogFormat,
+    NewName,
+    Token,
+    connected,
+    keep,
+    located,
+    typed,
+    with_kept,
+)
+from secateur.cli.rendering import CommandError, OutputFormat, print_done, write_rows
 from secateur.client.connect import ADDRESS_VARIABLE, TLS_CA_VARIABLE, TOKEN_VARIABLE
 from secateur.dependencies import log_untested
 from secateur.errors import OperationalError, ProgrammingError
@@ -192,7 +204,7 @@ def stop(name: ClusterName = None, as_json: AsJson = False) -> None:
             if time.monotonic() > deadline_s:
                 raise CommandError(
                     f"cluster {cluster.name!r} has not ended within {_DOWN_WITHIN_S:.0f} s; its process is"
-                    f" {cluster.pid}, and its log {local_clusters.log_of(cluster.name)}"
+                    f" {cluster.pid}, and its log {clusters.log_of(cluster.name)}"
                 )
             time.sleep(0.05)
     print_done(f"cluster {cluster.name} has ended", {"ended": cluster.name}, as_json=as_json)
@@ -204,9 +216,9 @@ def _end_detached(cluster: KnownCluster) -> None:
     except ProgrammingError as error:
         typer.echo(error.message, err=True)  # it was ended elsewhere, and is to be forgotten
     except OperationalError as error:
-        known = local_clusters.record_of(cluster.name)
+        known = clusters.record_of(cluster.name)
         raise CommandError(f"{error.message}; if that Ray is gone for good, so is the cluster: `rm {known}`") from error
-    local_clusters.forget(cluster.name)
+    clusters.forget(cluster.name)
 
 
 def _detached(name: str, ray_address: str, settings: dict[str, Any]) -> KnownCluster:
@@ -215,11 +227,11 @@ def _detached(name: str, ray_address: str, settings: dict[str, Any]) -> KnownClu
         raise typer.BadParameter("--ray-address is for --runtime ray")
     tls, jwt = _tls(settings), _jwt(settings)
     with (
-        local_clusters.locked(name),
+        clusters.locked(name),
         secateur.start(detached=True, name=name, ray_address=ray_address, tls=tls, jwt=jwt, **settings) as cluster,
     ):
         found = _known(name, cluster, tls, None, ray_address)
-        local_clusters.remember(found)
+        clusters.remember(found)
         keep(found, settings["data_directory"])
         cluster.leave()
     return found
@@ -232,17 +244,17 @@ def _hold(name: str, settings: dict[str, Any], *, as_json: bool) -> None:
         signal.signal(number, lambda *_: ends.set())
     tls, jwt = _tls(settings), _jwt(settings)
     use_log_format(settings["log_format"])
-    with local_clusters.locked(name), secateur.start(tls=tls, jwt=jwt, **settings) as cluster:
+    with clusters.locked(name), secateur.start(tls=tls, jwt=jwt, **settings) as cluster:
         for number in (signal.SIGTERM, signal.SIGINT):  # Ray installs handlers of its own
             signal.signal(number, lambda *_: ends.set())
         found = _known(name, cluster, tls, os.getpid())
-        local_clusters.remember(found)
+        clusters.remember(found)
         keep(found, settings["data_directory"])
         try:
             _show(found, as_json=as_json)
             ends.wait()
         finally:
-            local_clusters.forget(name, pid=os.getpid())
+            clusters.forget(name, pid=os.getpid())
 
 
 def _known(
@@ -287,10 +299,10 @@ def _absolute(path: Path | None) -> str | None:
 
 def _left_behind(name: str, settings: dict[str, Any]) -> KnownCluster:
     """Start a process that holds the cluster, and wait until it serves."""
-    with local_clusters.locked(name):
+    with clusters.locked(name):
         pass  # refused here, where somebody reads it
     log_untested()  # here, too
-    log = local_clusters.log_of(name)
+    log = clusters.log_of(name)
     options = [
         f"--{key.removesuffix('_s').replace('_', '-')}={value}"
         for key, given in settings.items()
@@ -317,7 +329,7 @@ def _left_behind(name: str, settings: dict[str, Any]) -> KnownCluster:
     if sys.stderr.isatty():
         typer.echo(f"starting {settings['members']} members ...", err=True)  # Ray takes some seconds
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
-        found = local_clusters.find(name)
+        found = clusters.find(name)
         if found is not None and found.pid == pid:
             return found
         if time.monotonic() > deadline_s:

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
-from secateur.cli.connecting import AddressOption, AsJson, ClusterName, Token, connected
+from secateur.cli.clusters import AddressOption, AsJson, ClusterName, Token, connected
 from secateur.cli.rendering import print_done, print_records
 
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -13,10 +13,11 @@ of one key an attribute and a call at each of its steps.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn, TypeAlias
 
+import pyarrow as pa
 from msgspec.structs import replace
 
 from secateur.client.channel_pool import ChannelOptions
@@ -27,7 +28,7 @@ from secateur.errors import Error, NotSupportedError, SerializationError, Topolo
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol import statements
-from secateur.protocol.catalog import GetTables
+from secateur.protocol.catalog import GetTables, MakeRanges
 from secateur.protocol.hello import Pruning, Versions
 from secateur.protocol.kept_plans import KeptPlans
 from secateur.protocol.query import Prepare
@@ -192,6 +193,32 @@ class _KnownTables(MemberCalls):
         if table.scheme.partial is not None:
             table = self._known[key] = replace(table)  # reads its reference again
         return table
+
+    def with_ranges_for(
+        self, table: TableDef, rows: pa.Table, fetch: Callable[[str], TableDef] | None = None
+    ) -> TableDef:
+        """The table as it is once it has a range for each of some rows; the same object when it has them all.
+
+        Interval partitioning makes ranges on demand: a writer asks for those that its rows need before it sends them.
+        Writers may ask for the same ranges at once, they are made once. Ranges stay, also when the rows that they were
+        made for never arrive.
+
+        Args:
+            table: Its definition.
+            rows: In the table's own schema. Rows for which EVERY makes no range are left for the partition function to
+                refuse.
+            fetch: Fetches the table by its name once ranges were made; None to fetch it with all its ranges.
+
+        Raises:
+            LimitExceededError: The rows need more ranges than are made at once, or than a table may have.
+
+        Cost: nothing without EVERY; 50 ns a row with it; two round trips to the controller when ranges are missing.
+        """
+        cells = table.scheme.missing_cells(rows)
+        if not cells:
+            return table
+        self.ask(MakeRanges(table.name, table.table_id, sorted(cells)))
+        return (fetch or self.table)(table.name)
 
     def forget_tables(self) -> None:
         """Drop the definitions of :meth:`known_table`."""

@@ -20,14 +20,14 @@ from typing import Any, Final, Literal, NoReturn, ParamSpec, Self, TypeVar
 from secateur import errors
 from secateur.client.connect import connect, forget_cluster, remember_tls, remember_token
 from secateur.client.dbapi.connection import Connection
-from secateur.client.dbapi.html_table import html_records
+from secateur.client.dbapi.shown_rows import html_records
 from secateur.client.execution.retry_policy import CONTROLLER_WAIT_S
 from secateur.client.tokens import Tokens
 from secateur.cluster.data_directory import claimed, members_to_start
 from secateur.cluster.runtimes.embedded import EmbeddedRuntime
 from secateur.cluster.runtimes.runtime import Runtime
 from secateur.cluster.settings import DEFAULTS, ClusterSettings, Fsync
-from secateur.connectors.spark.driver import answer_spark
+from secateur.connectors.spark.endpoint import answer_spark
 from secateur.dependencies import log_untested
 from secateur.engine_limits import EngineLimits
 from secateur.planner.cost_model import CostModel

@@ -15,7 +15,7 @@ from secateur.engine_limits import EngineLimits
 from secateur.errors import ProgrammingError
 from secateur.planner.cost_model import CostModel
 from secateur.protocol.hello import Pruning
-from secateur.protocol.job_config import RESULT_BYTES_MAX
+from secateur.protocol.job_description import RESULT_BYTES_MAX
 from secateur.protocol.message import Role
 from secateur.structured_logs import LOG_FORMATS
 from secateur.tunable import description_of, setting, tunables_of

@@ -20,8 +20,14 @@ if TYPE_CHECKING:
     )
     from secateur.connectors.external.folder import csv_folder, parquet_folder
     from secateur.connectors.files import file_source, parquet_sink
-    from secateur.connectors.function_sinks import collect, function_sink, logger_sink
-    from secateur.connectors.generator import batch_source, generator_source, iterable_source
+    from secateur.connectors.functions import (
+        batch_source,
+        collect,
+        function_sink,
+        generator_source,
+        iterable_source,
+        logger_sink,
+    )
     from secateur.connectors.table import table_sink, table_source
     from secateur.partitioning.pruning.row_predicate import RowPredicate, ValueSet, between, one_of
 
@@ -55,15 +61,15 @@ _LATER: Final = {
     "ExternalScanRequest": "secateur.connectors.external.connector",
     "RowPredicate": "secateur.partitioning.pruning.row_predicate",
     "ValueSet": "secateur.partitioning.pruning.row_predicate",
-    "batch_source": "secateur.connectors.generator",
+    "batch_source": "secateur.connectors.functions",
     "between": "secateur.partitioning.pruning.row_predicate",
-    "collect": "secateur.connectors.function_sinks",
+    "collect": "secateur.connectors.functions",
     "csv_folder": "secateur.connectors.external.folder",
     "file_source": "secateur.connectors.files",
-    "function_sink": "secateur.connectors.function_sinks",
-    "generator_source": "secateur.connectors.generator",
-    "iterable_source": "secateur.connectors.generator",
-    "logger_sink": "secateur.connectors.function_sinks",
+    "function_sink": "secateur.connectors.functions",
+    "generator_source": "secateur.connectors.functions",
+    "iterable_source": "secateur.connectors.functions",
+    "logger_sink": "secateur.connectors.functions",
     "one_of": "secateur.partitioning.pruning.row_predicate",
     "parquet_folder": "secateur.connectors.external.folder",
     "parquet_sink": "secateur.connectors.files",

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Final, Literal, assert_never
 
 import pyarrow as pa
 
-from secateur.connectors.generator import Pull
+from secateur.connectors.functions import Pull
 from secateur.dag.placement import Placement, Spread, Unrestricted
 from secateur.dag.processor import Outbox, Params, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.engine.exchange.batches import BATCH_ROWS
 from secateur.errors import DagError, DataError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.arrow_layout import empty_batch
 from secateur.partitioning.types.held_values import check_texts
+from secateur.protocol.job_description import JobRequirements
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

@@ -14,23 +14,29 @@ from typing import Any, Final, Literal, NamedTuple
 
 import pyarrow as pa
 
-from secateur.connectors.table_condition import Binding, ConditionSource, binding_of, bound
+from secateur.connectors.table_sources import (
+    Binding,
+    ConditionSource,
+    KeyLookup,
+    PartitionsReader,
+    ReadRequest,
+    binding_of,
+    bound,
+)
 from secateur.dag.codec import portable
 from secateur.dag.placement import Anywhere, OnPartitions, Placement
 from secateur.dag.processor import Outbox, Params, Processor, ProcessorContext
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.engine.runtime.services import MemberServices
-from secateur.engine.sql.partitions_reader import KeyLookup, PartitionsReader, ReadRequest
 from secateur.errors import DagError, NoRangeError, NotSupportedError
 from secateur.partitioning.pruning.domain import points
 from secateur.partitioning.pruning.select_partitions import combination_limit, select_partitions
 from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.row_ids import check_has_key
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import NESTED, TEXTUAL
-from secateur.protocol.job_placement import SourceScan
+from secateur.protocol.job_description import JobRequirements, SourceScan
 
 _KEYS_MAX: Final = 100_000
 _TELLING_MAX: Final = 512
@@ -54,14 +60,14 @@ def table_source(
         name: The table.
         keys: Read only the rows with these values. Each key names the same columns. If it names all partitioning
             columns, the partition of each key is read; otherwise those that the named columns leave. A value may be a
-            :class:`~secateur.dag.parameter.Param`, which is bound when the job starts.
+            :class:`~secateur.dag.processor.Param`, which is bound when the job starts.
         where: A condition of SQL over the columns of the table, such as ``"device = ? AND ts >= ?"``: the partitions
             are read, searched and filtered as a SELECT with that condition would do it. Any condition that SQL accepts
             on the rows of one table; no subqueries. Or a mapping, as a shorter form of ``keys``: for each column a
             value, or a list, tuple, set or range of values; the keys are all combinations, at most 100,000.
             ``{"tenant": "acme", "day": [1, 2]}`` is ``tenant = 'acme' AND day IN (1, 2)``.
         params: The values of the placeholders of a condition, in order for ``?`` and ``$1``, by name for ``$name``. A
-            value may be a :class:`~secateur.dag.parameter.Param`; expressions of it, such as ``lower(?)``, are
+            value may be a :class:`~secateur.dag.processor.Param`; expressions of it, such as ``lower(?)``, are
             evaluated when the job starts.
         partitions: Read only these partitions.
         columns: The columns wanted, in order; None for all.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from secateur.exports import exports
-from secateur.protocol.job_config import JobConfig, OnMemberLost
+from secateur.protocol.job_description import JobConfig, OnMemberLost
 
 if TYPE_CHECKING:
     from secateur.dag.dag import DAG, FrozenDAG

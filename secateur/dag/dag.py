@@ -18,8 +18,8 @@ from secateur.dag.vertex import Vertex
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, Drawable
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.protocol.codec import decode, encode
+from secateur.protocol.job_description import JobRequirements
 
 
 @dataclass(frozen=True, slots=True, eq=False)

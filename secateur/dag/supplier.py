@@ -27,10 +27,8 @@ from secateur.dag.placement import Anywhere, Placement, Unrestricted
 from secateur.dag.processor import Params, Processor
 from secateur.errors import DagError, InternalError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.job_config import JobConfig
-from secateur.protocol.job_placement import SourceScan
+from secateur.protocol.job_description import JobConfig, JobRequirements, SourceScan
 
 S = TypeVar("S")
 

@@ -16,8 +16,7 @@ from secateur.dag.processor import Params, Processor
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SourceQuery, meta_supplier_of
 from secateur.errors import DagError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements
-from secateur.protocol.job_placement import SourceScan
+from secateur.protocol.job_description import JobRequirements, SourceScan
 
 TableFinder = Callable[[str], TableDef]
 

@@ -10,7 +10,7 @@ _FILES = {
     "http_statement": ["HttpResult", "HttpStatement", "StatementInfo"],
     "http_transport": ["HttpTransport"],
     "json_values": ["PARAMETER_TYPES", "json_parameters", "parameters_of"],
-    "statement_state": ["StatementState"],
+    "answers": ["StatementState"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -17,12 +17,12 @@ from secateur.client.dbapi.parameters import Parameters, plain_values
 from secateur.client.jobs.job import JobInfo
 from secateur.client.jobs.submittable import Submittable
 from secateur.errors import DeadlineError, Error
-from secateur.http.arrow_answers import ARROW_TYPE
+from secateur.http.answers import ARROW_TYPE
 from secateur.http.http_job import HttpJob, JobAnswer, config_body, job_body
 from secateur.http.http_statement import HttpResult, HttpStatement, StatementInfo, result_of
 from secateur.http.http_transport import HttpTransport, Token, decoded, error_of_answer
 from secateur.http.json_values import json_parameters
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig
 from secateur.wire.tls import Tls
 
 _FIRST_WAIT_S: Final = 1.0

@@ -11,15 +11,14 @@ import msgspec
 import pyarrow as pa
 
 from secateur.client.dbapi.frames import pandas_frame, polars_frame
-from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.rows import Rows
+from secateur.client.dbapi.shown_rows import html_table
 from secateur.client.dbapi.stats import QueryStats
 from secateur.drawing.quantity import count_text
 from secateur.errors import DeadlineError, ProtocolError
-from secateur.http.arrow_answers import ARROW_TYPE, description_of
+from secateur.http.answers import ARROW_TYPE, StatementState, description_of
 from secateur.http.http_transport import HttpTransport, ProblemAnswer
-from secateur.http.statement_state import StatementState
-from secateur.partitioning.tables.identifier import told_apart
+from secateur.partitioning.types.sql_text import told_apart
 from secateur.protocol.arrow_ipc import decode_batches, decode_table
 from secateur.protocol.decoders import from_json
 from secateur.protocol.statements import ResultColumn

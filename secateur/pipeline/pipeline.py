@@ -18,7 +18,7 @@ from secateur.client.dbapi.connection import Connection
 from secateur.client.jobs.job import Job
 from secateur.client.jobs.light_job import LightJob
 from secateur.connectors.files import file_source
-from secateur.connectors.generator import (
+from secateur.connectors.functions import (
     BATCH_ROWS_OF_PYTHON,
     GeneratorFunction,
     batch_source,
@@ -67,7 +67,7 @@ from secateur.processors import (
     top_n,
     union,
 )
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig
 
 KeyFunction = Callable[[pa.RecordBatch], pa.Array]
 
@@ -142,7 +142,7 @@ class Pipeline:
         )
 
     def read_rows(self, items: Iterable[Any], *, schema: pa.Schema | None = None) -> Stage:
-        """Rows of a Python iterable of dicts or batches; see :func:`~secateur.connectors.generator.iterable_source`.
+        """Rows of a Python iterable of dicts or batches; see :func:`~secateur.connectors.functions.iterable_source`.
 
         A job that reads nothing else runs on one member, the coordinator; ``JobConfig(member_pruning=False)`` gives its
         later stages all of them.
@@ -153,7 +153,7 @@ class Pipeline:
         return self._stage("read rows", lambda: iterable_source(items, schema=schema))
 
     def read_batches(self, rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> Stage:
-        """Arrow rows in hand, which travel with the job; see :func:`~secateur.connectors.generator.batch_source`.
+        """Arrow rows in hand, which travel with the job; see :func:`~secateur.connectors.functions.batch_source`.
 
         Raises:
             DagError: There is no batch, or they differ in their schema.
@@ -170,7 +170,7 @@ class Pipeline:
     ) -> Stage:
         """Read the rows that a generator function makes in each processor, perhaps without end.
 
-        See :func:`~secateur.connectors.generator.generator_source`.
+        See :func:`~secateur.connectors.functions.generator_source`.
 
         Raises:
             DagError: ``function`` cannot be called, or ``batch_rows`` is not positive.
@@ -241,7 +241,7 @@ class Pipeline:
         Args:
             connection: To the cluster.
             config: The arguments of the job.
-            params: The values of the :class:`~secateur.dag.parameter.Param` in keys.
+            params: The values of the :class:`~secateur.dag.processor.Param` in keys.
             light: Without a record, for jobs of milliseconds; see :meth:`Connection.submit`.
 
         Raises:
@@ -476,7 +476,7 @@ class Stage:
         """End the chain.
 
         Args:
-            sink: Such as :func:`~secateur.connectors.function_sinks.collect`,
+            sink: Such as :func:`~secateur.connectors.functions.collect`,
                 :func:`~secateur.connectors.table.table_sink`,
                 :func:`~secateur.connectors.files.parquet_sink`, or anything that :meth:`DAG.new_vertex` takes.
             name: The name of the vertex; ``JobResult`` has the collected rows under it.

@@ -25,10 +25,10 @@ from secateur.engine.sql.select_plan import PartialAtReaders, ScanPlan, SelectPl
 from secateur.errors import DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.tables.identifier import folded, quoted
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.sql_text import folded, quoted
 from secateur.planner.arrow.form import arrow_form
 from secateur.planner.arrow.sources import JoinInput
 from secateur.planner.barriers import needs_barriers, with_barriers

@@ -22,8 +22,8 @@ from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.select_plan import PartialAtReaders, ScanPlan, Strategy
 from secateur.engine.sql.stage import ExchangeKind, QueryStage, stage_relation
 from secateur.errors import DatabaseError
-from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.sql_text import folded
 from secateur.planner.arrow.form import arrow_form
 from secateur.planner.binding.bound_plan import BoundPlan, Unreadable
 from secateur.planner.binding.query import Query

@@ -22,8 +22,8 @@ from secateur.planner.text.parameters import NO_USES, TypeUses
 from secateur.planner.views import ViewDef
 from secateur.protocol.access import PolicyCommand, ResourceGroup, Rights, RowCondition
 from secateur.protocol.hello import Pruning
+from secateur.protocol.query_parts import SubqueryUse
 from secateur.protocol.statements import Statement, TextualParameters
-from secateur.protocol.steps import SubqueryUse
 from secateur.protocol.tokens import TableGrant, TokenRole
 
 

@@ -15,8 +15,8 @@ from secateur.engine.kernels.duckdb.errors import syntax_error_position
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import DatabaseError, NotSupportedError, ParameterError
-from secateur.partitioning.tables.identifier import folded, text_literal
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.sql_text import folded, text_literal
 from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.binding.functions import refuse_calls_of
 from secateur.planner.binding.refused import STATEMENTS as REFUSED_STATEMENTS

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.types.sql_text import quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from secateur.errors import AuthenticationError, PolicyError
-from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import TypeKind
+from secateur.partitioning.types.sql_text import quoted, text_literal
 from secateur.protocol.tokens import GrantedToken, Privilege, TableGrant, TokenRole, grants_text
 
 

@@ -6,10 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.protocol.changes import Count
-from secateur.protocol.job_config import JobConfig
-from secateur.protocol.job_placement import JobPlacement
+from secateur.protocol.job_description import JobConfig, JobPlacement, JobRequirements
 from secateur.protocol.message import Acknowledged, Failure, Message, Notice
 from secateur.protocol.metrics import VertexMetrics
 from secateur.tracing import TraceContext

@@ -30,7 +30,7 @@ from secateur.protocol import (
     query,
     recovery,
     snapshots,
-    tenants,
+    summaries,
     tokens,
 )
 from secateur.protocol.codec import Codec
@@ -290,7 +290,7 @@ class Operation(OperationBase):
     DROP_COPIES = 147, _AT_MEMBER, copies.DropCopies, CONTROLLER, _REPEATED
     KILL_STATEMENT = 150, _AT_MEMBER, query.KillRunningStatement, CONTROLLER, _HOUSEKEEPING
     GET_HOT_KEYS = 160, _AT_MEMBER, membership.GetHotKeys, CONTROLLER, _HOUSEKEEPING
-    GET_TENANT_HOURS = 162, _AT_MEMBER, tenants.GetTenantHours, CONTROLLER, _HOUSEKEEPING
+    GET_TENANT_HOURS = 162, _AT_MEMBER, summaries.GetTenantHours, CONTROLLER, _HOUSEKEEPING
     GET_VITALS = 161, _AT_MEMBER, membership.GetVitals, CONTROLLER, _HOUSEKEEPING
     GET_STAGED_LOADS = 159, _AT_MEMBER, changes.GetStagedLoads, CONTROLLER, _HOUSEKEEPING
     LOOK_AT_STATISTICS = 139, _AT_MEMBER, catalog.LookAtStatistics, CONTROLLER, _HOUSEKEEPING | _ABANDONABLE

@@ -11,9 +11,9 @@ from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Acknowledged, Message
 from secateur.protocol.metrics import RunProfile
-from secateur.protocol.plan_summary import LatencyHistogram, PlanSummary
+from secateur.protocol.query_parts import NarrowedScans, SteppedQuery, StepResult
 from secateur.protocol.statements import PreparedStatement
-from secateur.protocol.steps import NarrowedScans, SteppedQuery, StepResult
+from secateur.protocol.summaries import LatencyHistogram, PlanSummary
 
 
 class PreparedAnswer(Versions, frozen=True, kw_only=True):

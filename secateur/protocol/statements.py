@@ -26,8 +26,7 @@ from secateur.protocol.access import Rights
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.copy_file import CopyFile
 from secateur.protocol.hello import Pruning
-from secateur.protocol.row_merge import RowMerge
-from secateur.protocol.steps import SteppedQuery
+from secateur.protocol.query_parts import RowMerge, SteppedQuery
 from secateur.protocol.tokens import Privilege, TokenRole
 
 _FILES_REFUSED: Final = (

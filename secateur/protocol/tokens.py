@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from secateur.partitioning.types.sql_text import quoted
 from secateur.protocol.message import Acknowledged, Message
 
 
@@ -85,7 +86,7 @@ def _privileges_text(privileges: set[Privilege]) -> str:
 
 
 def _written(name: str) -> str:
-    return name if all(part.isidentifier() for part in name.split(".")) else '"' + name.replace('"', '""') + '"'
+    return name if all(part.isidentifier() for part in name.split(".")) else quoted(name)
 
 
 class GrantedToken(msgspec.Struct, frozen=True):

@@ -23,20 +23,23 @@ from secateur.client.dbapi.connection import Connection
 from secateur.client.jobs.job import JobInfo
 from secateur.errors import AuthenticationError, Error
 from secateur.server import job_routes, statement_routes, system_routes, token_routes
-from secateur.server.answers import FORBIDDEN_ANSWER, NOT_ADMITTED_ANSWER, PROBLEM_ANSWER, json_answer
-from secateur.server.dashboard import pages, plan_routes
+from secateur.server.answers import (
+    FORBIDDEN_ANSWER,
+    NOT_ADMITTED_ANSWER,
+    PROBLEM_ANSWER,
+    Problem,
+    answer_bug,
+    answer_error,
+    answer_http_error,
+    json_answer,
+    refuse_invalid_request,
+)
+from secateur.server.dashboard import pages, plans
 from secateur.server.dashboard.readings import PacedReading
 from secateur.server.dashboard.templating import rendered
 from secateur.server.guard import Guard
 from secateur.server.limits import ServerLimits
 from secateur.server.metrics import METRICS_TYPE, Metrics
-from secateur.server.problems import (
-    Problem,
-    answer_bug,
-    answer_error,
-    answer_http_error,
-    refuse_invalid_request,
-)
 from secateur.server.state import Server, ServerState
 from secateur.wire import Tls
 
@@ -187,7 +190,7 @@ def app(
     made.add_exception_handler(404, pages.answer_not_found)
     made.add_exception_handler(RequestValidationError, refuse_invalid_request)
     made.add_exception_handler(Exception, answer_bug)
-    for routes in (statement_routes, job_routes, system_routes, token_routes, pages, plan_routes):
+    for routes in (statement_routes, job_routes, system_routes, token_routes, pages, plans):
         made.include_router(routes.router)
     _add_own_pages(made, server)
     return made

@@ -19,7 +19,7 @@ from typing import Final
 from secateur.client.connect import connect, parse_address
 from secateur.client.dbapi.connection import Connection
 from secateur.errors import AuthenticationError, Error, LimitExceededError, ParameterError, UnreachableError
-from secateur.partitioning.tables.identifier import text_literal
+from secateur.partitioning.types.sql_text import text_literal
 from secateur.protocol.hello import Greeting
 from secateur.protocol.tokens import SIGNED_CHARS_MAX, digest_of
 from secateur.wire import Channel, Tls

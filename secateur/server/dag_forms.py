@@ -11,10 +11,9 @@ from typing import Annotated, Any, Final, Literal, assert_never
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
-from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.job import JobStatus
 from secateur.client.loads.arrow_data import as_table
-from secateur.connectors.function_sinks import collect
-from secateur.connectors.generator import batch_source
+from secateur.connectors.functions import batch_source, collect
 from secateur.connectors.table import table_sink, table_source
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import Edge, from_
@@ -29,7 +28,7 @@ from secateur.engine.processors.row_functions import key_by
 from secateur.engine.processors.sort import merge_runs, sort, sort_runs, top_n
 from secateur.errors import DagError, DataError
 from secateur.http.json_values import parameters_of
-from secateur.protocol.job_config import RESULT_BYTES_MAX, JobConfig
+from secateur.protocol.job_description import RESULT_BYTES_MAX, JobConfig
 from secateur.server.forms import EXAMPLE, Params, ResultRows, Settings, SqlText
 
 _NUMBER_MAX: Final = 2**31 - 1

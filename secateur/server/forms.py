@@ -12,8 +12,8 @@ from pydantic.config import JsonDict
 
 from secateur.http.json_values import PARAMETER_TYPES
 from secateur.partitioning.tables.table import TableDef
+from secateur.server.answers import Problem
 from secateur.server.limits import ServerLimits
-from secateur.server.problems import Problem
 
 _LIMITS: Final = ServerLimits()
 

@@ -14,9 +14,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from secateur.errors import Error
+from secateur.server.answers import of_status, problem_of, problem_response
 from secateur.server.callers import Callers
 from secateur.server.limits import ServerLimits
-from secateur.server.problems import of_status, problem_of, problem_response
 
 _OPEN_PATHS: Final = frozenset({"/healthz"})
 _READS: Final = frozenset({"GET", "HEAD"})

@@ -20,7 +20,7 @@ from secateur.client.connect import connect, parse_address, token_for
 from secateur.errors import InterfaceError, NotSupportedError, OperationalError
 from secateur.server.application import app
 from secateur.server.limits import ServerLimits
-from secateur.wire.limits import Limits
+from secateur.wire.frames import Limits
 from secateur.wire.server import TlsListener
 from secateur.wire.tls import Tls, server_context
 

@@ -15,19 +15,25 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
 
 from secateur.client.dbapi.connection import Connection
-from secateur.client.jobs.job import JobInfo, LogLine
-from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.job import JobInfo, JobStatus, LogLine
 from secateur.client.jobs.submittable import Params, SourceSelect
 from secateur.dag.codec import carries_code
 from secateur.errors import DagError, Error, NotSupportedError, ParameterError, ProtocolError
+from secateur.http.answers import StatementState
 from secateur.http.json_values import parameters_of
-from secateur.http.statement_state import StatementState
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements
 from secateur.partitioning.types.column_type import type_of_arrow
+from secateur.protocol.job_description import JobRequirements
 from secateur.protocol.statements import ResultColumn
 from secateur.server import forms
-from secateur.server.answers import STREAMED_ANSWERS, json_answer, result_answer, rows_form
+from secateur.server.answers import (
+    STREAMED_ANSWERS,
+    json_answer,
+    problem_of,
+    problem_response,
+    result_answer,
+    rows_form,
+)
 from secateur.server.dag_forms import (
     JobForm,
     JobList,
@@ -37,7 +43,6 @@ from secateur.server.dag_forms import (
     JobStatusForm,
     dag_of_form,
 )
-from secateur.server.problems import problem_of, problem_response
 from secateur.server.state import Server, ServerOfCaller
 from secateur.server.statements import KeptResult, SubmittedStatement
 

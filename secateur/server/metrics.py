@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from secateur import __version__
 from secateur.client.dbapi.connection import Connection
 from secateur.errors import Error
-from secateur.http.statement_state import StatementState
+from secateur.http.answers import StatementState
 from secateur.server.callers import Connections
 from secateur.server.dashboard.readings import PacedReading, row_objects
 from secateur.server.statements import SubmittedStatements

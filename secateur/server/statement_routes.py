@@ -16,8 +16,16 @@ from secateur.http.json_values import parameters_of
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.protocol.decoders import from_json
 from secateur.server import forms
-from secateur.server.answers import STREAMED_ANSWERS, RowsForm, json_answer, result_answer, rows_form, system_rows
-from secateur.server.problems import problem_of, problem_response
+from secateur.server.answers import (
+    STREAMED_ANSWERS,
+    RowsForm,
+    json_answer,
+    problem_of,
+    problem_response,
+    result_answer,
+    rows_form,
+    system_rows,
+)
 from secateur.server.state import Server, ServerOfCaller
 from secateur.server.statements import SubmittedStatement
 

@@ -24,11 +24,10 @@ from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.rows import Rows
 from secateur.client.dbapi.stats import QueryStats
 from secateur.errors import Error, InternalError, JobCancelledError, LimitExceededError
-from secateur.http.arrow_answers import ARROW_TYPE, described
+from secateur.http.answers import ARROW_TYPE, StatementState, described
 from secateur.http.json_values import json_value_of
-from secateur.http.statement_state import StatementState
-from secateur.partitioning.tables.identifier import told_apart
 from secateur.partitioning.types.arrow_layout import map_leaves
+from secateur.partitioning.types.sql_text import told_apart
 from secateur.protocol.statements import ResultColumn
 from secateur.server.callers import Caller
 from secateur.server.limits import ServerLimits

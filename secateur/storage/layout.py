@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from secateur.duckdb_expressions import RowChecks
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError, DuplicateKeyError, NullKeyError, TopologyChangedError
 from secateur.partitioning.tables.conform import made_default_name
@@ -17,7 +18,6 @@ from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.arrow_layout import empty_table
 from secateur.partitioning.types.coerce import uncertain_finder
 from secateur.partitioning.types.column_type import TEXTUAL, SqlType, TypeKind
-from secateur.row_checks import RowChecks
 from secateur.storage.key_order import KeyOrder
 from secateur.wire import travels_short
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.partitioning.schemes.hashing import SPARK_SEED, hash_columns
-from secateur.partitioning.tables.distinct_sketch import DistinctSketch
-from secateur.partitioning.tables.statistics import ColumnSummary, TableSummary
+from secateur.partitioning.tables.statistics import ColumnSummary, DistinctSketch, TableSummary
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.arrow_layout import empty_table
 from secateur.partitioning.types.column_type import OPAQUE, SqlType, TypeKind

@@ -20,11 +20,11 @@ from secateur.engine.kernels.fragment import Fragment, run
 from secateur.partitioning.pruning.domain import Span, points, within
 from secateur.partitioning.pruning.row_predicate import RowPredicate
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.arrow_layout import empty_table
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import TypeKind
+from secateur.partitioning.types.sql_text import quoted
 from secateur.testing.verify import difference
 
 _TABLE: Final = "t"

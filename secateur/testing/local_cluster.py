@@ -29,7 +29,7 @@ from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.owner_routing import split
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 from secateur.protocol.codec import decode, encode
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig
 from secateur.protocol.message import Notice
 from secateur.protocol.operations import operation_of
 from secateur.storage.change import load_mode

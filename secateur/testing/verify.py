@@ -29,7 +29,7 @@ from secateur.engine.runtime.services import GatherBudget, MemberServices
 from secateur.engine_limits import EngineLimits
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.partitioning.types.arrow_layout import empty_batch, empty_table
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig
 from secateur.storage.member_store import MemberStore
 from secateur.testing.trial import SCENARIOS, Scenario, Trial, TrialOffloads
 

@@ -12,11 +12,10 @@ from secateur.exports import exports
 from secateur.protocol.arrow_ipc import decode_batches, decode_schema, decode_table, decode_tables, encode_table
 
 if TYPE_CHECKING:
+    from secateur.wire.buffers import FrameReceiver
     from secateur.wire.channel import SILENCE_S, Channel
-    from secateur.wire.frame_receiver import FrameReceiver
-    from secateur.wire.frames import FRAME_PREFIX, Frame, FrameDecoder, FrameKind, Payload, encode_frame
+    from secateur.wire.frames import FRAME_PREFIX, Frame, FrameDecoder, FrameKind, Limits, Payload, encode_frame
     from secateur.wire.handshake import ClusterIdentity, TokenBook, hello
-    from secateur.wire.limits import Limits
     from secateur.wire.messages import Answer, Handled, Handler, PeerInfo, Reply, Request
     from secateur.wire.peer import Peer
     from secateur.wire.server import ALIVE_S, FrameServer
@@ -87,10 +86,9 @@ __all__ = [
 
 _FILES = {
     "channel": ["SILENCE_S", "Channel"],
-    "frame_receiver": ["FrameReceiver"],
-    "frames": ["FRAME_PREFIX", "Frame", "FrameDecoder", "FrameKind", "Payload", "encode_frame"],
+    "buffers": ["FrameReceiver"],
+    "frames": ["FRAME_PREFIX", "Frame", "FrameDecoder", "FrameKind", "Limits", "Payload", "encode_frame"],
     "handshake": ["ClusterIdentity", "TokenBook", "hello"],
-    "limits": ["Limits"],
     "messages": ["Answer", "Handled", "Handler", "PeerInfo", "Reply", "Request"],
     "peer": ["Peer"],
     "server": ["ALIVE_S", "FrameServer"],

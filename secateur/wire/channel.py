@@ -28,11 +28,11 @@ from secateur.wire.frames import (
     Frame,
     FrameDecoder,
     FrameKind,
+    Limits,
     Payload,
     encode_frame,
 )
 from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
-from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer, trace_frame
 from secateur.wire.tls import Tls, client_context, handshake_error
 from secateur.wire.waits import BLOCKING, TIMEOUTS, CallControl, Stream, Waits, wait_at_most

@@ -28,13 +28,10 @@ from secateur.protocol.message import Failure, Role
 from secateur.protocol.operations import Operation, OperationBase, role_needed
 from secateur.protocol.tokens import GrantedToken, TokenRole
 from secateur.tracing import is_installed, record_error
-from secateur.wire.frame_receiver import FrameReceiver
-from secateur.wire.frames import Frame, FrameKind, Payload, encode_frame
+from secateur.wire.buffers import FrameReceiver, PayloadBudget, SendBuffer
+from secateur.wire.frames import HANDSHAKE_LIMITS, Frame, FrameKind, Limits, Payload, encode_frame
 from secateur.wire.handshake import TokenBook, check_hello
-from secateur.wire.limits import HANDSHAKE_LIMITS, Limits
 from secateur.wire.messages import CONTROLLER, Handler, PeerInfo, Reply, Request, TracedRequest
-from secateur.wire.payload_budget import PayloadBudget
-from secateur.wire.send_buffer import SendBuffer
 
 _log = logging.getLogger(__name__)
 _NO_REQUEST: Final = 0

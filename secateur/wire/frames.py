@@ -1,4 +1,4 @@
-"""Frames, the messages of a connection: encoding and decoding.
+"""Frames, the messages of a connection: encoding and decoding, and the limits that both of its ends enforce.
 
 A frame is a head of 24 bytes, a header (one msgpack value) and a payload (raw bytes, usually an Arrow IPC stream)::
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
 
@@ -21,7 +22,6 @@ import pyarrow as pa
 
 from secateur.errors import LimitExceededError, ProtocolError
 from secateur.protocol.hello import PROTOCOL_VERSION
-from secateur.wire.limits import Limits
 
 Payload: TypeAlias = bytes | memoryview | Sequence[bytes | memoryview]
 """Bytes to send after the header: one buffer, or several that are sent one after the other."""
@@ -281,3 +281,37 @@ def _too_large(header_bytes: int, payload_bytes: int, limits: Limits) -> LimitEx
         " at a time, or raise frame_bytes_max",
         limit="frame_bytes_max",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of a connection; passing one is a :class:`~secateur.errors.LimitExceededError`, not an out-of-memory.
+
+    Attributes:
+        frame_bytes_max: Largest payload of one frame.
+        header_bytes_max: Largest header of one frame; SQL text and parameters are sent in headers.
+        connections_max: Connections after a valid hello that one server keeps open.
+        unproven_max: Connections before it that one server keeps open; beyond that the oldest is dropped.
+        held_bytes_max: Bytes of payloads that one server holds, over all connections, while they arrive and while their
+            requests are processed. Above it, connections in the middle of a frame are not read from until there is
+            room; data that is stored or queued is counted there, not here.
+        stalled_s: Seconds without a byte after which a connection in the middle of a frame is dropped, when others wait
+            for room.
+        requests_in_flight_max: Requests of one connection that may be waiting for their answers.
+        write_buffer_bytes_max: Unsent bytes of one connection above which its requests wait until the peer has read.
+        hello_timeout_s: Seconds that a new connection has for its hello.
+    """
+
+    frame_bytes_max: int = 1 << 30
+    header_bytes_max: int = 16 << 20
+    connections_max: int = 4096
+    unproven_max: int = 512
+    held_bytes_max: int = 2 << 30
+    stalled_s: float = 10.0
+    requests_in_flight_max: int = 1024
+    write_buffer_bytes_max: int = 4 << 20
+    hello_timeout_s: float = 5.0
+
+
+HANDSHAKE_LIMITS = Limits(frame_bytes_max=0, header_bytes_max=64 << 10)
+"""The limits before a valid hello: an unauthenticated peer cannot make the server allocate more than this."""

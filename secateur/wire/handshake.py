@@ -19,8 +19,7 @@ from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.message import Role
 from secateur.protocol.operations import Operation
 from secateur.protocol.tokens import GrantedToken, digest_of
-from secateur.wire.frames import Frame
-from secateur.wire.limits import Limits
+from secateur.wire.frames import Frame, Limits
 
 Verifier: TypeAlias = Callable[[str], GrantedToken | None]
 """What a signed token says, for one that this cluster did not make; None for a text that is none.

@@ -14,12 +14,10 @@ from secateur.protocol.hello import Greeting
 from secateur.protocol.message import Failure, Message, Notice
 from secateur.protocol.operations import OperationBase, operation_of
 from secateur.tracing import is_traced
-from secateur.wire.frame_receiver import FrameReceiver
-from secateur.wire.frames import REQUEST_ID_MAX, Frame, FrameKind, Payload, encode_frame
+from secateur.wire.buffers import FrameReceiver, SendBuffer
+from secateur.wire.frames import REQUEST_ID_MAX, Frame, FrameKind, Limits, Payload, encode_frame
 from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
-from secateur.wire.limits import Limits
 from secateur.wire.messages import Answer, trace_frame
-from secateur.wire.send_buffer import SendBuffer
 from secateur.wire.tls import Tls, client_context, handshake_error
 
 R = TypeVar("R")

@@ -15,11 +15,11 @@ from secateur.errors import AuthenticationError, Error, OperationalError
 from secateur.protocol.access import AccessRecord, Rights
 from secateur.protocol.operations import Operation, OperationBase
 from secateur.protocol.tokens import GrantedToken
+from secateur.wire.buffers import PayloadBudget
 from secateur.wire.connection import Answered, ServerConnection
+from secateur.wire.frames import Limits
 from secateur.wire.handshake import TokenBook
-from secateur.wire.limits import Limits
 from secateur.wire.messages import Handler, PeerInfo
-from secateur.wire.payload_budget import PayloadBudget
 from secateur.wire.tls import Tls, server_context
 
 _log = logging.getLogger(__name__)

@@ -125,7 +125,7 @@ PLANTED: Final = (
     ),
     Mutation(
         "connections that were held up are not read from when a request has been processed",
-        "wire/payload_budget.py",
+        "wire/buffers.py",
         "        if self._held_up:\n            self._let_go_on()",
         "        if not self._held_up:\n            self._let_go_on()",
     ),
@@ -237,20 +237,20 @@ PLANTED: Final = (
     ),
     Mutation(
         "the sum of a group that has only NULLs is 0",
-        "engine/processors/dense_grouping.py",
+        "engine/processors/array_grouping.py",
         "found = pa.array(self._sums[groups], mask=present == 0)",
         "found = pa.array(self._sums[groups], mask=present < 0)",
     ),
     # -- connectors
     Mutation(
         "the rows of a source behind its last full batch are lost",
-        "connectors/generator.py",
+        "connectors/functions.py",
         "if gathered or (is_empty and schema is not None):",
         "if is_empty and schema is not None:",
     ),
     Mutation(
         "a comment at the end of a condition swallows the bracket",
-        "connectors/table_condition.py",
+        "connectors/table_sources.py",
         r"WHERE (\n{self.condition}\n)",
         "WHERE ({self.condition})",
     ),
@@ -313,8 +313,8 @@ PLANTED: Final = (
     Mutation(
         "an UPDATE of the primary key leaves rows in the partitions of their old keys",
         "planner/dml/searched_change.py",
-        "return not moves and self.ctes is None and self.sources is None and self.returning is None",
-        "return self.ctes is None and self.sources is None and self.returning is None",
+        "return not moves and self.ctes is None and self.sources is None",
+        "return self.ctes is None and self.sources is None",
     ),
     # -- cluster, what controller and members share
     Mutation(
@@ -443,7 +443,7 @@ PLANTED: Final = (
     # -- cli
     Mutation(
         "a command that failed ends with the exit code of success",
-        "cli/failures.py",
+        "cli/rendering.py",
         "        raise typer.Exit(1)",
         "        raise typer.Exit(0)",
     ),

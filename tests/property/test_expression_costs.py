@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from secateur.expression_values import complete, value_of
+from secateur.duckdb_expressions import complete, value_of
 from secateur.partitioning.pruning import Evaluated
 
 

@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from bound_plans import BoundPlans, NotPlainError
-from secateur.expression_values import complete
+from secateur.duckdb_expressions import complete
 from secateur.partitioning.pruning import UNKNOWN, Evaluated, Operand
 from secateur.partitioning.pruning.operand import resolve_operand
 from secateur.partitioning.types import SqlType, parse_type

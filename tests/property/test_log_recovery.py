@@ -19,10 +19,17 @@ from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
 from secateur.storage import ChangeOperation, DuplicateKeys, LoadOutcome, MemberStore, TableLayout, sort_rows
-from secateur.storage.log.checkpoint import Checkpoint
-from secateur.storage.log.frames import HEAD_BYTES, FrameWriter, read_frames
-from secateur.storage.log.records import CheckpointHead, LoggedChange, MakeBody, WrittenSnapshot, body_of
-from secateur.storage.log.replay import SEGMENT, recover
+from secateur.storage.log.checkpoint import SEGMENT, Checkpoint, recover
+from secateur.storage.log.records import (
+    HEAD_BYTES,
+    CheckpointHead,
+    FrameWriter,
+    LoggedChange,
+    MakeBody,
+    WrittenSnapshot,
+    body_of,
+    read_frames,
+)
 from secateur.wire import ShortTable, encode_rows
 from virtual_disk import VirtualDisk
 

@@ -20,9 +20,8 @@ from secateur.partitioning.schemes import PartitionScheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
 from secateur.storage import ChangeOperation, MemberStore
-from secateur.storage.log.checkpoint import Checkpoint
+from secateur.storage.log.checkpoint import Checkpoint, recover
 from secateur.storage.log.records import CheckpointHead, LoggedChange, WrittenSnapshot, body_of
-from secateur.storage.log.replay import recover
 from secateur.wire import encode_table
 from virtual_disk import VirtualDisk
 

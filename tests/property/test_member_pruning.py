@@ -28,8 +28,8 @@ from secateur.dag import (
 from secateur.dag.edge import AllToOne, Distributed, DistributedTo, Local
 from secateur.partitioning.schemes import HashComponent, build_scheme
 from secateur.partitioning.tables import Column, TableDef
-from secateur.partitioning.topology import coordinators
 from secateur.partitioning.types import parse_type
+from secateur.protocol import coordinators
 from secateur.testing import LocalCluster
 
 MEMBERS = ("m1", "m2", "m3", "m4")

@@ -18,8 +18,8 @@ import pytest
 import secateur
 from nested import arrow_column, python_form, random_type, random_value
 from secateur.cluster import Cluster
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types import SqlType, TypeKind
+from secateur.partitioning.types.sql_text import quoted
 
 ROWS = 30
 COLUMNS = 4

@@ -21,12 +21,12 @@ from msgspec import structs
 from extremes import BEYOND_DAYS, BEYOND_TEXTS, now_and_then
 from secateur import Cursor
 from secateur.cluster.controller.statement_replies import bounded_depth
+from secateur.duckdb_expressions import complete
 from secateur.engine.kernels import run
 from secateur.engine.sql import ExchangeKind, ScanPlan, SelectPlan
 from secateur.engine.sql.stage import stage_relation
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DatabaseError, DataError, UnknownTableError
-from secateur.expression_values import complete
 from secateur.partitioning.tables import (
     NO_STATISTICS,
     ColumnStatistics,

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 import secateur
-from secateur.client.backup import MANIFEST, read_manifest
+from secateur.client.backup_files import MANIFEST, read_manifest
 from secateur.cluster import Cluster
 from secateur.errors import (
     DataError,
@@ -22,7 +22,7 @@ from secateur.errors import (
     TableExistsError,
     UnknownTableError,
 )
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.types.sql_text import quoted
 
 TYPES = (
     "id BIGINT PRIMARY KEY, t TINYINT, s SMALLINT, i INTEGER, h HUGEINT, ut UTINYINT, us USMALLINT, ui UINTEGER,"
@@ -202,7 +202,7 @@ def test_a_backup_that_fails_leaves_no_folder(
         raise OSError(28, "No space left on device", str(path))
 
     with monkeypatch.context() as patched:
-        patched.setattr("secateur.client.backup.table_files.checksum", fail)
+        patched.setattr("secateur.client.backup_files.checksum", fail)
         with pytest.raises(ProgrammingError, match=r"cannot be written.*No space left"):
             conn.execute(f"BACKUP TO '{tmp_path}/b'")
     assert list(tmp_path.iterdir()) == []

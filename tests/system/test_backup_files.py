@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from secateur.client.backup import TableFiles, from_parquet
+from secateur.client.backup_files import TableFiles, from_parquet
 
 SCHEMA = pa.schema([pa.field("k", pa.int64(), False), pa.field("v", pa.month_day_nano_interval())])
 

@@ -21,7 +21,7 @@ from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 import secateur
-from secateur.cli import OutputFormat, local_clusters, write_rows
+from secateur.cli import OutputFormat, clusters, write_rows
 from secateur.cli.app import app
 from secateur.cluster import Cluster
 from secateur.errors import ProgrammingError
@@ -351,7 +351,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resul
     """Runs commands on a machine where nothing was started."""
     for name in ("SECATEUR_ADDRESS", "SECATEUR_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv(local_clusters.HOME_VARIABLE, str(tmp_path / "home"))
+    monkeypatch.setenv(clusters.HOME_VARIABLE, str(tmp_path / "home"))
     return lambda *words: CliRunner().invoke(app, list(words))
 
 
@@ -395,11 +395,11 @@ def test_the_commands_of_the_documents_work_in_their_order(
 
 
 def test_a_process_that_was_killed_leaves_no_cluster(here: Callable[..., Result]) -> None:
-    known = local_clusters.KnownCluster("default", "secateur://127.0.0.1:1", "", os.getpid())
-    with local_clusters.locked("default"):
-        local_clusters.remember(known)
-        assert local_clusters.running() == [known]
-    assert local_clusters.running() == []
+    known = clusters.KnownCluster("default", "secateur://127.0.0.1:1", "", os.getpid())
+    with clusters.locked("default"):
+        clusters.remember(known)
+        assert clusters.running() == [known]
+    assert clusters.running() == []
     assert "none was started here" in here("stop").stderr
 
 

@@ -22,9 +22,9 @@ from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 import secateur
-from secateur.cli import local_clusters
+from secateur.cli import clusters
 from secateur.cli.app import app
-from secateur.cli.local_clusters import KnownCluster, keep, with_kept
+from secateur.cli.clusters import KnownCluster, keep, with_kept
 from secateur.cluster import Cluster
 
 Here = Callable[..., Result]
@@ -37,19 +37,19 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
     """Runs commands on a machine where nothing was started."""
     for name in ("SECATEUR_ADDRESS", "SECATEUR_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv(local_clusters.HOME_VARIABLE, str(tmp_path / "home"))
+    monkeypatch.setenv(clusters.HOME_VARIABLE, str(tmp_path / "home"))
     return lambda *words: CliRunner().invoke(app, list(words))
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[dict[str, Cluster]]:
     with ExitStack() as running:
-        clusters = {}
+        started = {}
         for name in ("default", "ops"):
-            clusters[name] = running.enter_context(secateur.start(members=1, runtime="embedded"))
-            with clusters[name].connect() as conn:
+            started[name] = running.enter_context(secateur.start(members=1, runtime="embedded"))
+            with started[name].connect() as conn:
                 conn.execute(f"CREATE TABLE only_{name} (k BIGINT PRIMARY KEY)")
-        yield clusters
+        yield started
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def both(here: Here, served: dict[str, Cluster]) -> Iterator[Here]:
     """A machine with two clusters, which this process holds."""
     with ExitStack() as held:
         for name, cluster in served.items():
-            held.enter_context(local_clusters.locked(name))
-            local_clusters.remember(KnownCluster(name, cluster.address, cluster.token or "", os.getpid()))
+            held.enter_context(clusters.locked(name))
+            clusters.remember(KnownCluster(name, cluster.address, cluster.token or "", os.getpid()))
         yield here
 
 
@@ -86,12 +86,12 @@ def test_what_start_prints_is_what_to_type_here(here: Here) -> None:
         assert tables(here(*instructions(first.stdout)["sql"], "-c", "SHOW TABLES", "--json")) == []
     finally:
         ended = here(*instructions(second.stdout)["stop"], "--json")
-        left = [cluster.name for cluster in local_clusters.running()]
+        left = [cluster.name for cluster in clusters.running()]
         also = here(*instructions(first.stdout)["stop"], "--json")
     assert json.loads(ended.stdout) == {"ended": "ops"}
     assert left == ["default"]
     assert json.loads(also.stdout) == {"ended": "default"}
-    assert local_clusters.running() == []
+    assert clusters.running() == []
 
 
 @pytest.mark.parametrize("words", [pytest.param(words, id=" ".join(words)) for words in ALL])
@@ -157,7 +157,7 @@ def test_stop_ends_no_cluster_that_the_environment_does_not_mean(both: Here, mon
     refused = both("stop")
     assert refused.exit_code == 1
     assert "secateur://192.0.2.7:4000, was not started here" in refused.stderr
-    assert [cluster.name for cluster in local_clusters.running()] == ["default", "ops"]
+    assert [cluster.name for cluster in clusters.running()] == ["default", "ops"]
 
 
 def test_what_is_said_of_a_new_token_is_what_to_type(both: Here) -> None:
@@ -177,18 +177,18 @@ def test_options_of_jobs_hold_for_its_commands(both: Here) -> None:
 
 
 def test_doctor_looks_at_all_clusters_or_at_the_named_one(both: Here) -> None:
-    def clusters(*words: str) -> list[tuple[str, str]]:
+    def found(*words: str) -> list[tuple[str, str]]:
         found = json.loads(both("doctor", "--json", *words).stdout)
         return [(one["what"], one["state"]) for one in found if one["what"].startswith("cluster ")]
 
-    assert clusters() == [("cluster default", "ok"), ("cluster ops", "ok")]
-    assert clusters("--name", "ops") == [("cluster ops", "ok")]
+    assert found() == [("cluster default", "ok"), ("cluster ops", "ok")]
+    assert found("--name", "ops") == [("cluster ops", "ok")]
 
 
 def test_doctor_says_how_to_end_a_cluster_that_does_not_answer(here: Here) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
-        local_clusters.remember(KnownCluster("gone", f"secateur://127.0.0.1:{nobody.getsockname()[1]}", "t"))
+        clusters.remember(KnownCluster("gone", f"secateur://127.0.0.1:{nobody.getsockname()[1]}", "t"))
         found = json.loads(here("doctor", "--json", "--name", "gone").stdout)
     (cluster,) = (one for one in found if one["what"] == "cluster gone")
     assert cluster["state"] == "missing"
@@ -214,7 +214,7 @@ def test_what_the_demo_says_at_its_end_begins_with_what_is_missing(both: Here, m
 
 
 def test_a_name_of_a_detached_cluster_is_taken(here: Here) -> None:
-    local_clusters.remember(KnownCluster("orders", "secateur://127.0.0.1:1", "", None, "127.0.0.1:6379"))
+    clusters.remember(KnownCluster("orders", "secateur://127.0.0.1:1", "", None, "127.0.0.1:6379"))
     refused = here("start", "--name", "orders", "--runtime", "embedded")
     assert refused.exit_code == 1
     assert instructions(refused.stderr) == {

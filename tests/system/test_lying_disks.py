@@ -21,8 +21,7 @@ import secateur
 from secateur.cluster import Cluster
 from secateur.errors import OperationalError, PartitionLostError
 from secateur.protocol import Operation
-from secateur.storage.log.frames import HEAD_BYTES, read_frames
-from secateur.storage.log.records import LoggedLoad, read_body
+from secateur.storage.log.records import HEAD_BYTES, LoggedLoad, read_body, read_frames
 
 DDL = "CREATE TABLE {} (k BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (k) PARTITIONS {} BACKUPS {}"
 TOTALS = "SELECT count(*), sum(v) FROM t"

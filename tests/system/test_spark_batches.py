@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from secateur.connectors.spark.read_plan import spark_schema
 from secateur.connectors.spark.result_rows import BATCH_ROWS, spark_batches
-from secateur.connectors.spark.result_schema import spark_schema
 from secateur.protocol import ResultColumn
 
 COLUMNS = (ResultColumn("n", "BIGINT"), ResultColumn("text", "VARCHAR"))

@@ -8,7 +8,6 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 from pyspark.sql.types import LongType, StructField, StructType
 
-from secateur.connectors.spark.admission import BatchLimit
 from secateur.connectors.spark.read_options import (
     check_secrets,
     given_options,
@@ -16,7 +15,7 @@ from secateur.connectors.spark.read_options import (
     read_options,
     with_options,
 )
-from secateur.connectors.spark.stream_options import stream_options
+from secateur.connectors.spark.stream_reader import BatchLimit, stream_options
 from secateur.errors import InterfaceError, ProgrammingError
 from secateur.wire import Tls
 

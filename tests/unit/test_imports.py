@@ -32,7 +32,7 @@ FLOORS = [
     {"partitioning", "drawing"},
     {"protocol"},
     {"wire"},
-    {"expression_values", "row_checks"},
+    {"duckdb_expressions"},
     {"client", "dag"},
     {"storage", "http", "aio", "notebook"},
     {"sqlalchemy_dialect"},
@@ -71,8 +71,7 @@ HOMES = {
     "duckdb": [
         "memory_database.py",
         "engine/kernels/",
-        "expression_values.py",
-        "row_checks.py",
+        "duckdb_expressions.py",
         "client/copy/",
         "client/execution/verify_change.py",
     ],
@@ -381,7 +380,7 @@ def test_package_inits_only_reexport() -> None:
     ] == []
 
 
-HAND_ON = ["cached_properties.py", "connectors/spark/admission.py", "processors.py"]
+HAND_ON = ["cached_properties.py", "processors.py"]
 """Files that hand on what they import; every other one says by an underscore what is its own alone."""
 
 

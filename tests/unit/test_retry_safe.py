@@ -32,7 +32,7 @@ SAFE_CLASSES = {
 
 EXCEPTIONS = {
     ("UnreachableError", "client/controller_calls.py", "belongs to another cluster now", "False"),
-    ("TopologyChangedError", "connectors/table_condition.py", "has changed while the job started", "True"),
+    ("TopologyChangedError", "connectors/table_sources.py", "has changed while the job started", "True"),
     ("LimitExceededError", "wire/connection.py", "message", "True"),
     ("LimitExceededError", "wire/peer.py", "requests to", "True"),
     ("LimitExceededError", "cluster/controller/planning.py", "statements wait to be planned", "True"),

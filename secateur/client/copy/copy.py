@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from secateur.client.copy.file_database import FileDatabase, file_database, options_sql
-from secateur.client.copy.file_options import OPTIONS, Direction
 from secateur.client.copy.json_texts import JsonObjects, place_in_json
 from secateur.client.copy.text_values import TextConversion, TextRows
 from secateur.client.dbapi.rows import StreamedRows, as_table
@@ -30,13 +29,13 @@ from secateur.client.loads.load import LoadMode, load_rows
 from secateur.client.session import Session
 from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.tables.conform import conform
-from secateur.partitioning.tables.identifier import quoted, text_literal, told_apart
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.arrow_layout import without_struct_offsets
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.held_values import guarded_interval_sql, long_intervals_sql
 from secateur.partitioning.types.result_type import ResultType, parse_result_type
-from secateur.protocol.copy_file import CopyFile, CopyFormat, OptionValue
+from secateur.partitioning.types.sql_text import quoted, text_literal, told_apart
+from secateur.protocol.copy_file import OPTIONS, CopyFile, CopyFormat, Direction, OptionValue
 from secateur.protocol.statements import CopyFrom, CopyTo, ResultColumn, SelectStatement
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from secateur.client.copy.load_options import AskedFile, pattern_of
 from secateur.errors import DataError, ProgrammingError
-from secateur.partitioning.tables.identifier import text_literal
+from secateur.partitioning.types.sql_text import text_literal
 
 _DELIMITERS: Final = ",;\t|"
 _LINE_BYTES_MAX: Final = 16 << 20

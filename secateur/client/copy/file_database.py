@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from secateur.client.copy.csv_texts import explained_csv
-from secateur.client.copy.file_options import OptionKind
 from secateur.errors import DataError, Error, NotSupportedError, ProgrammingError
-from secateur.partitioning.tables.identifier import quoted, text_literal
-from secateur.protocol.copy_file import CopyFile, OptionValue
+from secateur.partitioning.types.sql_text import quoted, text_literal
+from secateur.protocol.copy_file import CopyFile, OptionKind, OptionValue
 
 if TYPE_CHECKING:
     import duckdb

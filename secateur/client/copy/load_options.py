@@ -16,10 +16,9 @@ import pyarrow as pa
 
 from secateur.client.loads.create_table import columns_of
 from secateur.errors import DataError, ParameterError, UnknownColumnError
-from secateur.partitioning.tables.identifier import text_literal
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType, parse_type
-from secateur.partitioning.types.type_text import arguments, name_and_type, unquoted
+from secateur.partitioning.types.sql_text import arguments, name_and_type, text_literal, unquoted
 
 FORMATS: Final = ("parquet", "csv", "json", "arrow")
 """The formats that can be opened."""

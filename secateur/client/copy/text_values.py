@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from secateur.errors import DataError
-from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import Field, SqlType, TypeKind
 from secateur.partitioning.types.held_values import long_interval_sql
+from secateur.partitioning.types.sql_text import quoted, text_literal
 
 if TYPE_CHECKING:
     import duckdb

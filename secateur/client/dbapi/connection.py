@@ -14,7 +14,7 @@ from secateur import errors
 from secateur.client.changes import Changes, Position
 from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.parameters import Parameters, plain_values
-from secateur.client.dbapi.shown_cursor import ShownCursor
+from secateur.client.dbapi.shown_rows import text_table
 from secateur.client.jobs.job import Job, JobInfo, find_job, list_jobs, submit_job, submit_job_if_absent
 from secateur.client.jobs.light_job import LightJob, submit_light
 from secateur.client.jobs.resolved_plan import ResolvedPlan
@@ -24,9 +24,9 @@ from secateur.client.loads.table_handle import TableHandle
 from secateur.client.session import Session
 from secateur.client.tokens import Tokens
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, Drawable, abbreviated
-from secateur.errors import Error, NotSupportedError, ParameterError, forget_frames
+from secateur.errors import DataError, Error, NotSupportedError, ParameterError, forget_frames
 from secateur.protocol.catalog import RegisterExternalTable
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig
 
 _MEMBERS_SHOWN_MAX: Final = 6
 
@@ -76,6 +76,21 @@ class EncodableConnector(Protocol):
 
     def encoded(self) -> bytes:
         """The connector as it travels; code by cloudpickle."""
+
+
+class ShownCursor(Cursor):
+    """A cursor that is shown by its next rows, which stay to be fetched.
+
+    Made by :meth:`Connection.sql <secateur.client.dbapi.connection.Connection.sql>`.
+    """
+
+    def __repr__(self) -> str:
+        if self._closed or self._rows is None:
+            return super().__repr__()
+        try:
+            return text_table(*self._shown(self._rows))
+        except DataError as error:
+            return f"{super().__repr__()}\n{error.message}"
 
 
 class Connection:

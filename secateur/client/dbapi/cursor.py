@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import pyarrow as pa
 
-from secateur.client.backup.backup import back_up
-from secateur.client.backup.restore import restore
+from secateur.client.backup import back_up, restore
 from secateur.client.controller_calls import StatementTimeout
 from secateur.client.copy.copy import copy_from, copy_to
 from secateur.client.dbapi.frames import pandas_frame, polars_frame, schema_with_categories, with_categories
-from secateur.client.dbapi.html_table import html_table
 from secateur.client.dbapi.parameters import IN_ORDER, Parameters, plain_values
 from secateur.client.dbapi.pep249 import CursorConnection
 from secateur.client.dbapi.rows import Description, ResultStream, Rows, StreamedRows, as_table, describe
@@ -29,16 +27,15 @@ from secateur.client.dbapi.session_statements import (
     read_session_statement,
     shown_settings,
 )
+from secateur.client.dbapi.shown_rows import html_table
 from secateur.client.dbapi.stats import QueryStats, UnreadStats
 from secateur.client.execution.analyze import analyze
-from secateur.client.execution.change import run_change
-from secateur.client.execution.coordinated_change import run_coordinated_change
+from secateur.client.execution.change import run_change, run_coordinated_change
 from secateur.client.execution.create_table_as import create_table_as, create_table_from
 from secateur.client.execution.execute import Params, StatementCall
+from secateur.client.execution.executemany import ManyChanges, add_coordinated_changes, run_selects
 from secateur.client.execution.forget_tenant import COLUMNS, forget_tenant
 from secateur.client.execution.insert import Insertion, insert_many, insert_select, insert_values
-from secateur.client.execution.many_changes import ManyChanges, add_coordinated_changes
-from secateur.client.execution.many_selects import run_selects
 from secateur.client.execution.select import RunOptions, SelectResult, run_select
 from secateur.client.execution.serving_calls import serving_call
 from secateur.client.execution.shared_plans import shared_call

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.errors import DataError, NotSupportedError
-from secateur.partitioning.tables.identifier import told_apart
 from secateur.partitioning.types.arrow_layout import interval_cells, leaves, map_leaves
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 from secateur.partitioning.types.result_type import column_type_of
+from secateur.partitioning.types.sql_text import told_apart
 from secateur.protocol.statements import ResultColumn
 
 _CALENDAR_OF_PYTHON: Final = range(-719_162, 2_932_897)

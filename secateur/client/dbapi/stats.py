@@ -6,11 +6,11 @@ from typing import Final
 
 import msgspec
 
-from secateur.client.dbapi.html_table import html_records
+from secateur.client.dbapi.shown_rows import html_records
 from secateur.client.execution.routing import ExecutionMode
 from secateur.protocol.hello import Pruning
 from secateur.protocol.query import Executed, StatementCost
-from secateur.protocol.steps import StepResult
+from secateur.protocol.query_parts import StepResult
 
 _EXECUTIONS: Final = {execution.value: execution for execution in ExecutionMode}
 

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from msgspec import to_builtins
 
 from secateur.client.dbapi.stats import QueryStats
-from secateur.client.execution.change import ChangeResult, run_change
-from secateur.client.execution.coordinated_change import run_coordinated_change
+from secateur.client.execution.change import ChangeResult, run_change, run_coordinated_change
 from secateur.client.execution.execute import Params, StatementCall
 from secateur.client.execution.insert import insert_select, insert_values
 from secateur.client.execution.routing import ExecutionMode
@@ -26,7 +25,7 @@ from secateur.errors import InterfaceError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol import statements
 from secateur.protocol.metrics import RunProfile, StageWork
-from secateur.protocol.steps import NarrowedScans
+from secateur.protocol.query_parts import NarrowedScans
 
 
 class _Run(NamedTuple):

@@ -19,7 +19,7 @@ from secateur.client.execution import retry_policy
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.member_calls import Sign
 from secateur.client.session import Prepared, Session
-from secateur.protocol.steps import StepResult
+from secateur.protocol.query_parts import StepResult
 
 Params: TypeAlias = list[Any] | dict[str, Any]
 """Plain parameters as the user gave them, by position or by name."""

@@ -13,14 +13,13 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.client.dbapi.rows import as_table
-from secateur.client.execution.change import run_change
-from secateur.client.execution.coordinated_change import run_coordinated_change
+from secateur.client.execution.change import run_change, run_coordinated_change
 from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.select import run_select
 from secateur.client.session import Session
 from secateur.errors import InternalError
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.arrow_form import array_of
+from secateur.partitioning.types.sql_text import quoted
 from secateur.protocol import statements
 
 COLUMNS: Final = (

@@ -118,7 +118,7 @@ def _with_values(scan: RoutedScan, params: Sequence[Any]) -> Sequence[Any]:
     if not not_quick(scan.tree.expressions, params):
         return params
     try:
-        from secateur.expression_values import VERSION, complete  # takes 60 ms to load, with DuckDB
+        from secateur.duckdb_expressions import VERSION, complete  # takes 60 ms to load, with DuckDB
     except ImportError:
         return params
     return complete(params, scan.tree.expressions) if scan.duckdb == VERSION else params

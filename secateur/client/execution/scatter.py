@@ -30,7 +30,7 @@ from secateur.errors import DataError
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.partitioning.types.decimals import added, below_power_of_ten
 from secateur.protocol.query import ExecuteFirstStage, ScatteredRun
-from secateur.protocol.row_merge import MergedOrder, MergeFunction, RowMerge
+from secateur.protocol.query_parts import MergedOrder, MergeFunction, RowMerge
 from secateur.protocol.statements import ResultColumn, SelectStatement
 from secateur.wire import ShortTable, decode_tables
 

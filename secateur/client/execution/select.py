@@ -33,7 +33,7 @@ from secateur.protocol import statements
 from secateur.protocol.hello import Pruning
 from secateur.protocol.metrics import RunProfile
 from secateur.protocol.query import Execute, Executed, Profile
-from secateur.protocol.steps import NarrowedScans
+from secateur.protocol.query_parts import NarrowedScans
 from secateur.wire import ShortTable, decode_table, decode_tables
 
 _VERIFY_ROUNDS: Final = 3

@@ -24,10 +24,10 @@ from secateur.client.execution.select import run_select
 from secateur.client.execution.verify import same_rows
 from secateur.client.session import Session
 from secateur.errors import InterfaceError, PruningMismatchError
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.row_ids import WITH_ROW_IDS, without_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.arrow_layout import without_struct_offsets
+from secateur.partitioning.types.sql_text import quoted
 from secateur.protocol.clocks import CLOCKS
 from secateur.protocol.statements import (
     ChangeKind,

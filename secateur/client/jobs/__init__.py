@@ -5,9 +5,8 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "job_status": ["JobStatus"],
+    "job": ["JobLog", "JobStatus", "LogLine"],
     "resolved_plan": ["ResolvedPlan"],
-    "job": ["JobLog", "LogLine"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -4,24 +4,71 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import StrEnum
 from html import escape
 from typing import Any, Final
 
 import pyarrow as pa
 
-from secateur.client.dbapi.html_table import html_records
-from secateur.client.jobs.job_status import JobStatus, only_result, read_results
+from secateur.client.dbapi.shown_rows import html_records
 from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.jobs.submittable import Params, Submittable, submission
 from secateur.client.session import Session
-from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
+from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, UnreachableError
 from secateur.protocol import jobs
-from secateur.protocol.job_config import JobConfig
-from secateur.protocol.jobs import GetJobLogs
+from secateur.protocol.job_description import JobConfig
+from secateur.protocol.jobs import FinishedJob, GetJobLogs, JobSinks
 from secateur.tracing import operation_span
+from secateur.wire import Answer, decode_table
+
+
+class JobStatus(StrEnum):
+    """The status of a job; the last three are final.
+
+    A light job is only ever ``running`` or in a final status.
+    """
+
+    NOT_RUNNING = "not_running"
+    """Accepted; no member has been asked to run it yet."""
+    STARTING = "starting"
+    """The coordinator is building its plan."""
+    RUNNING = "running"
+    RESTARTING = "restarting"
+    """A member was lost or partitions moved; it is about to begin again, from the beginning."""
+    COMPLETING = "completing"
+    """The coordinator was asked to stop the job and has not yet reported that it has stopped."""
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the status will not change any more."""
+        return self in (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED)
+
+
+def read_results(answer: Answer[FinishedJob] | Answer[JobSinks]) -> dict[str, pa.Table]:
+    """The rows of each result sink, from a member's answer."""
+    return {
+        name: decode_table(part, ranges=False) for name, part in zip(answer.message.sinks, answer.parts, strict=False)
+    }
+
+
+def only_result(job_id: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+    """The rows of the only result sink; a table without rows and columns if there is none.
+
+    Raises:
+        InterfaceError: There are several.
+    """
+    if len(tables) > 1:
+        raise InterfaceError(
+            f"job {job_id} has {len(tables)} results ({', '.join(tables)}): results() has all of them, by the name of"
+            " the vertex"
+        )
+    return next(iter(tables.values()), pa.table({}))
 
 
 @dataclass(frozen=True, slots=True)

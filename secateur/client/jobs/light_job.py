@@ -11,13 +11,11 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from secateur.client.jobs.job import JobLog, read_job_log
-from secateur.client.jobs.job_status import JobStatus, only_result, read_results
+from secateur.client.jobs.job import JobLog, JobStatus, only_result, read_job_log, read_results
 from secateur.client.jobs.submittable import Params, Submittable, submission
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, InterfaceError, JobCancelledError, MemberLostError, UnreachableError
-from secateur.partitioning.topology.job_requirements import coordinators
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig, coordinators
 from secateur.protocol.jobs import FinishedJob, GetJobMetrics, StopJob, SubmitJob
 from secateur.tracing import operation_span
 from secateur.wire import Answer

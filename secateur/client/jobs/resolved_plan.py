@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, Drawable, abbreviated
 from secateur.drawing.quantity import byte_text, count_text, duration_text
-from secateur.protocol.job_placement import JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
+from secateur.protocol.job_description import JobPlacement, PlacedVertex, ResolvedEdge, ResolvedVertex
 
 _SHOWN_MAX: Final = 16
 
@@ -22,7 +22,7 @@ class ResolvedPlan(JobPlacement, Drawable):
     """A job as it runs, or would run: made by :meth:`Connection.plan` and :meth:`Job.plan`.
 
     A notebook shows it as a picture. What it says is in the attributes of
-    :class:`~secateur.protocol.job_placement.JobPlacement`.
+    :class:`~secateur.protocol.job_description.JobPlacement`.
     """
 
     @classmethod

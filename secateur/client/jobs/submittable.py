@@ -15,9 +15,8 @@ from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.session import Prepared, Session
 from secateur.errors import DagError, Error, ParameterError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.job_requirements import JobRequirements, coordinators
 from secateur.protocol.hello import Pruning
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig, JobRequirements, coordinators
 from secateur.protocol.jobs import ResolveJob
 from secateur.protocol.statements import SelectStatement
 

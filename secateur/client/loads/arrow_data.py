@@ -11,11 +11,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.errors import DataError
-from secateur.partitioning.tables.identifier import text_literal
 from secateur.partitioning.types.arrow_form import inferred_array
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.default_value import DefaultValue
 from secateur.partitioning.types.python_column import column_of
+from secateur.partitioning.types.sql_text import text_literal
 
 _CHUNK_BYTES: Final = 32 << 20
 _NOT_IN_ARROW: Final = frozenset({"Int128", "Object", "UInt128"})

@@ -11,9 +11,9 @@ import pyarrow as pa
 from secateur.client.loads.arrow_data import as_table
 from secateur.client.session import Session
 from secateur.errors import Error, NotSupportedError, ParameterError
-from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import SqlType, type_of_arrow
+from secateur.partitioning.types.sql_text import quoted, text_literal
 from secateur.protocol.catalog import DropUnusedTable
 
 

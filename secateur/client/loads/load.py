@@ -24,12 +24,10 @@ from msgspec.structs import replace
 from secateur import errors
 from secateur.client.execution.execute import Retryable, execute
 from secateur.client.loads.arrow_data import as_chunks
-from secateur.client.loads.duplicate_rows import with_rows_of_key
-from secateur.client.loads.ranges_on_demand import with_ranges_for
 from secateur.client.session import Session
 from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, unknown_ranges
 from secateur.partitioning.schemes.router import ROWS_LOOKED_UP_MAX
-from secateur.partitioning.tables.conform import MissingColumns, conform
+from secateur.partitioning.tables.conform import MissingColumns, conform, with_rows_of_key
 from secateur.partitioning.tables.row_ids import check_has_key, with_row_ids, without_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch, split
@@ -278,7 +276,7 @@ class _LoadExecution(Retryable[LoadResult]):
             return LoadResult(0, 0, 0)
         if table.scheme.makes_ranges:
             fetch = self.session.outlined_table if self._is_small else self.session.table
-            table = with_ranges_for(self.session, table, data, fetch)
+            table = self.session.with_ranges_for(table, data, fetch)
         placed = _in_one_partition(data, table)
         if placed is None:
             return None
@@ -417,7 +415,7 @@ def _stage(
     staged = 0
     with ThreadPoolExecutor(min(_SENDERS_MAX, len(topology.members)), thread_name_prefix="secateur-load") as senders:
         for rows in _conformed_chunks(data, table, missing, now, session.check_control):
-            covered = with_ranges_for(session, table, rows)
+            covered = session.with_ranges_for(table, rows)
             if covered is not table:
                 table, sharing = covered, OwnerRouting.of(covered, session.topology_of(covered))
             shares = list(sharing.shares(rows))

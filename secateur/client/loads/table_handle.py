@@ -14,11 +14,10 @@ from typing import Any, Literal, Self, TypeAlias, Unpack, overload
 import pyarrow as pa
 
 from secateur.client.copy.load_options import FileKeywords, FileOptions
-from secateur.client.dbapi.html_table import html_records
-from secateur.client.key_value.delete import delete_rows
+from secateur.client.dbapi.shown_rows import html_records
 from secateur.client.key_value.get import get_row, get_rows
-from secateur.client.key_value.put import put_rows
 from secateur.client.key_value.tables import KeyTable
+from secateur.client.key_value.writes import delete_rows, put_rows
 from secateur.client.loads.arrow_data import as_table
 from secateur.client.loads.create_table import dropped_on_failure
 from secateur.client.loads.load import LoadMode, Progress, load_rows

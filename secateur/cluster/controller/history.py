@@ -26,8 +26,8 @@ from secateur.cluster.process_vitals import process_vitals
 from secateur.protocol.changes import StagedLoads, StreamBatch
 from secateur.protocol.membership import GetVitals, Vitals
 from secateur.protocol.message import Message
-from secateur.protocol.plan_summary import LatencyHistogram
 from secateur.protocol.query import ExecutionTotals
+from secateur.protocol.summaries import LatencyHistogram
 
 CLUSTER: Final = "cluster"
 CONTROLLER: Final = "controller"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from secateur.client.execution.retry_policy import LOST_MEMBERS_MAX, cost_too_many
-from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.job import JobStatus
 from secateur.errors import (
     DataChangedError,
     Error,

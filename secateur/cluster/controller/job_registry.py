@@ -11,12 +11,10 @@ from typing import Any, Final
 
 from msgspec.structs import asdict
 
-from secateur.client.jobs.job_status import JobStatus
+from secateur.client.jobs.job import JobStatus
 from secateur.cluster.controller.job_record import JobRecord
 from secateur.errors import Error, JobExistsError, LimitExceededError, UnknownJobError
-from secateur.partitioning.topology.job_requirements import JobRequirements
-from secateur.protocol.job_config import JobConfig, OnMemberLost
-from secateur.protocol.job_placement import JobPlacement
+from secateur.protocol.job_description import JobConfig, JobPlacement, JobRequirements, OnMemberLost
 from secateur.protocol.jobs import ENDED_JOBS_MAX, JobRow, JobState, KeptJob
 from secateur.protocol.message import Failure
 from secateur.protocol.metrics import VertexMetrics

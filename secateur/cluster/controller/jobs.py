@@ -27,10 +27,9 @@ from secateur.cluster.controller.recovery import first_of
 from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.peers import Peers
 from secateur.dag.codec import carries_code
-from secateur.partitioning.topology.job_requirements import coordinators
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol import jobs as protocol
-from secateur.protocol.job_config import OnMemberLost
+from secateur.protocol.job_description import OnMemberLost, coordinators
 from secateur.protocol.message import Acknowledged, Failure
 from secateur.tracing import carried
 from secateur.wire import Reply, Request

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
 from secateur.cluster.controller.catalog import Catalog
+from secateur.duckdb_expressions import VERSION
 from secateur.engine.sql.scatter import row_merge_of
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import TopologyChangedError
-from secateur.expression_values import VERSION
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.statistics import NO_STATISTICS, StatisticsSnapshot, TableStatistics
 from secateur.partitioning.tables.table import ExternalTable, NamedType, TableDef
@@ -33,7 +33,7 @@ from secateur.planner.views import ViewDef
 from secateur.protocol import statements
 from secateur.protocol.access import Rights
 from secateur.protocol.query import Explained
-from secateur.protocol.steps import QueryPart, QueryStep, SteppedQuery
+from secateur.protocol.query_parts import QueryPart, QueryStep, SteppedQuery
 from secateur.wire import Payload, encode_table
 
 T = TypeVar("T")

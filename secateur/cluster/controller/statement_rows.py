@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from secateur.cluster.controller.running_requests import CONTROLLER, RunningRequest
 from secateur.planner.explain.statement_facts import StatementFacts
-from secateur.protocol.plan_summary import LatencyHistogram, ListedExecutions, PlanSummary
 from secateur.protocol.query import PlanExecutions, StatementEntry, Statements
+from secateur.protocol.summaries import LatencyHistogram, ListedExecutions, PlanSummary
 
 _NEVER_EXECUTED: Final[Mapping[str, Any]] = {"executions": 0}
 _OF_PLANS: Final = (

@@ -37,7 +37,7 @@ from secateur.protocol.query import (
     ReadSystemTable,
     StatementDescription,
 )
-from secateur.protocol.tenants import GetTenantHours, TenantHour, TenantHours
+from secateur.protocol.summaries import GetTenantHours, TenantHour, TenantHours
 from secateur.wire import Reply, Request, encode_table
 
 Row = Mapping[str, Any]

@@ -23,8 +23,8 @@ from secateur.protocol.changes import ROW_CHANGES, ChangeOnePartition, StageRows
 from secateur.protocol.many import ChangeMany, ExecuteMany, WriteMany
 from secateur.protocol.operations import Operation, OperationBase
 from secateur.protocol.query import Execute, ExecuteFirstStage, GetRows, Profile
+from secateur.protocol.query_parts import SteppedQuery
 from secateur.protocol.snapshots import CloseSnapshot, OpenSnapshot, ReadSnapshot
-from secateur.protocol.steps import SteppedQuery
 from secateur.protocol.tokens import Privilege
 from secateur.wire import Handled, Reply, Request, decode_rows, has_few_rows
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from secateur.connectors.external import connector as interface
 from secateur.connectors.external.connector import naming_connector
-from secateur.connectors.generator import Pull
+from secateur.connectors.functions import Pull
 from secateur.dag.codec import portable
 from secateur.dag.placement import Placement, Spread
 from secateur.dag.processor import Processor, ProcessorContext

@@ -1,4 +1,7 @@
-"""The address and token of the cluster, from arguments, the Spark session or the environment.
+"""The address and token of the cluster, and how the processes of Spark learn which cluster is meant.
+
+They come from arguments, the Spark session or the environment. A process that has none of these asks the user's
+process, in which a thread answers.
 
 A task knows its endpoint, and most ask members alone or nobody: so this file loads the client and the wire when an
 endpoint is looked for or connects.
@@ -6,18 +9,24 @@ endpoint is looked for or connects.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import json
 import os
 import socket
 import stat
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from secateur.errors import InterfaceError
+from secateur.forks import forks_wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,11 +34,14 @@ if TYPE_CHECKING:
     from secateur.client.session import Session
     from secateur.wire.tls import Tls
 
-
 _ADDRESS_CONF: Final = "spark.secateur.address"
 _TOKEN_CONF: Final = "spark.secateur.token"
 _TLS_CA_CONF: Final = "spark.secateur.tlsCa"
 _TIMEOUT_S: Final = 30.0
+
+_lock: Final = forks_wait_for(threading.Lock())
+_answering: Final[set[int]] = set()
+"""The process that answers: a fork has no thread that does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,3 +232,69 @@ def received(channel: socket.socket) -> bytes:
     """All that the other side sends."""
     with channel.makefile("rb") as stream:
         return stream.read()
+
+
+def answer_spark() -> None:
+    """Answer the processes of this process's Spark, also of one that is started later.
+
+    Does nothing where PySpark is not installed, or where the directory of temporary files has no place for a socket
+    that only its user can reach.
+    """
+    with _lock:
+        directory = directory_of_sockets()
+        if os.getpid() in _answering or directory is None or find_spec("pyspark") is None:
+            return
+        path = directory / str(os.getpid())
+        listener = socket.socket(socket.AF_UNIX)
+        try:
+            path.unlink(missing_ok=True)  # of an earlier process with this number
+            listener.bind(str(path))
+        except OSError:  # the path is too long, or the disk is full
+            listener.close()
+            return
+        listener.listen()
+        atexit.register(_remove, path)
+        threading.Thread(target=_answer_all, args=(listener,), name="secateur-spark-driver", daemon=True).start()
+        _answering.add(os.getpid())
+
+
+def _remove(path: Path) -> None:
+    if path.name == str(os.getpid()):  # not that of the process which this one was forked from
+        path.unlink(missing_ok=True)
+
+
+def _answer_all(listener: socket.socket) -> None:
+    while True:
+        channel, _ = listener.accept()
+        with channel, suppress(Exception):  # of Spark while it stops; whoever asks does without
+            channel.settimeout(PATIENCE_S)
+            question = json.loads(received(channel))
+            channel.sendall(json.dumps(_answer(question["files"], question["address"])).encode())
+
+
+def _answer(files: str, address: str | None) -> Mapping[str, str] | None:
+    """The options of a cluster; None for a Spark application of another process.
+
+    A process that asks does not know its session. If several could be meant, one whose settings differ from those of
+    the others is no answer: rows must not go to the cluster of another session. A secret may be tried at the address
+    that was given.
+    """
+    if "pyspark.sql" not in sys.modules or directory_of_files() != files:
+        return None
+    known: set[Endpoint | None] = set()
+    for spark in _sessions():
+        try:
+            known.add(Endpoint.of(spark, address, None))
+        except InterfaceError:  # the one who asks has a better place to say it
+            known.add(None)
+    if address is not None and len(known) > 1:
+        known = {endpoint for endpoint in known if endpoint is not None and endpoint.token is not None}
+    only = known.pop() if len(known) == 1 else None
+    return {} if only is None else only.options()
+
+
+def _sessions() -> list[Any]:
+    from pyspark.sql import SparkSession
+
+    found = [SparkSession.active(), *(each for each in gc.get_objects() if type(each) is SparkSession)]
+    return [spark for spark in found if spark.sparkContext._jsc is not None]  # those that were stopped are still found

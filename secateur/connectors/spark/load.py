@@ -28,14 +28,13 @@ from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType
 from secateur.client.dbapi.connection import Connection
 from secateur.client.loads.create_table import drop_unused
 from secateur.connectors.spark.columns import partition_id
-from secateur.connectors.spark.driver import answer_spark
-from secateur.connectors.spark.endpoint import Endpoint
+from secateur.connectors.spark.endpoint import Endpoint, answer_spark
 from secateur.connectors.spark.environment import activate, is_known_format, runs_beside_us, this_environment
 from secateur.connectors.spark.failures import error_behind
-from secateur.connectors.spark.new_table import NewTable, found_or_created
 from secateur.connectors.spark.schema import check_columns
 from secateur.connectors.spark.source import SecateurDataSource
-from secateur.connectors.spark.write_mode import WriteMode
+from secateur.connectors.spark.write_options import NewTable, found_or_created
+from secateur.connectors.spark.writer import WriteMode
 from secateur.errors import Error, LoadFailedError, NotSupportedError, ProgrammingError
 from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.tables.conform import MissingColumns

@@ -13,19 +13,19 @@ from pyspark.sql.types import StructType
 
 from secateur.client.dbapi.connection import Connection
 from secateur.client.execution.snapshot import prepared_query
-from secateur.connectors.spark.durations import durations
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.environment import this_environment
 from secateur.connectors.spark.failures import noted_errors
-from secateur.connectors.spark.read_options import query_of, quoted
-from secateur.connectors.spark.result_rows import spark_table
-from secateur.connectors.spark.result_schema import spark_schema
+from secateur.connectors.spark.read_options import query_of
+from secateur.connectors.spark.read_plan import spark_schema
+from secateur.connectors.spark.result_rows import durations, spark_table
 from secateur.connectors.spark.schema import arrow_type
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.duckdb.result_types import arrow_type as delivered_as
 from secateur.engine.kernels.duckdb.result_types import relation_casts
 from secateur.errors import DataError, ProgrammingError, UnknownColumnError
 from secateur.partitioning.types.arrow_layout import empty_table, row_numbers
+from secateur.partitioning.types.sql_text import quoted
 from secateur.protocol.statements import ResultColumn
 
 _HOW: Final = ("inner", "left")

@@ -13,6 +13,7 @@ from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.read_plan import TASK_BYTES
 from secateur.connectors.spark.read_values import ReadOptions
 from secateur.errors import ProgrammingError
+from secateur.partitioning.types.sql_text import quoted
 from secateur.protocol.values import pack, unpack
 
 READ_OPTIONS: Final = (
@@ -166,17 +167,17 @@ def query_of(table: str, columns: Sequence[str] | None, where: str | None) -> st
     return f"SELECT {chosen} FROM {'.'.join(map(quoted, table.split('.', 1)))}{condition}"
 
 
-def quoted(name: str) -> str:
-    """A name as SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _names(columns: str) -> list[str]:
     """Names that are divided by commas; those with commas are in quotes."""
     names = [name.strip() for name in next(csv.reader([columns], skipinitialspace=True), [])]
     if not names or not all(names):
         raise ProgrammingError(f"option columns={columns!r}: expected names that are divided by commas")
     return names
+
+
+def is_change_feed(options: Mapping[str, str]) -> bool:
+    """Whether the changes of a table are to be read, rather than its rows."""
+    return given_options(options).get("changefeed", "false").strip().lower() == "true"
 
 
 def positive(option: str, value: str) -> int:

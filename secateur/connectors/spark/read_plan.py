@@ -1,6 +1,24 @@
-"""The plan of a read: the columns of a query, the moment whose rows are read, and the tasks that read them.
+"""The plan of a read: the columns of a query in Spark, the moment whose rows are read, and the tasks that read them.
 
 Runs in processes beside the driver; the tasks themselves load none of this.
+
+=========================================  ===============================================
+secateur                                   Spark
+=========================================  ===============================================
+BOOLEAN, VARCHAR, BLOB, DATE, DECIMAL      the same
+TINYINT, SMALLINT, INTEGER, BIGINT         the same
+UTINYINT, USMALLINT, UINTEGER              the next larger signed type
+UBIGINT, HUGEINT                           DECIMAL(20,0), DECIMAL(38,0)
+FLOAT, DOUBLE                              the same
+TIMESTAMP, TIMESTAMP WITH TIME ZONE        TIMESTAMP_NTZ, TIMESTAMP
+TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS    TIMESTAMP_NTZ; one of a fraction of a microsecond is refused
+TIME                                       TIME, which ``spark.sql.timeType.enabled`` allows
+UUID, JSON, ENUM                           STRING
+lists of any and of a fixed length         ARRAY
+STRUCT, MAP                                STRUCT, MAP
+INTERVAL                                   INTERVAL DAY TO SECOND, of 24 hours a day; a value with months is refused,
+                                           because an interval of Spark has either months or days
+=========================================  ===============================================
 """
 
 from __future__ import annotations
@@ -8,24 +26,28 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from math import ceil
 from typing import Final, TypeVar
 
+import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructField, StructType
 
 from secateur.client.execution import snapshot as snapshots
 from secateur.client.execution.snapshot import SnapshotPart
 from secateur.client.session import Session
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.read_values import QueryTask, ReadOptions, RowsAtMember, RowsTask, SnapshotTask
-from secateur.connectors.spark.result_schema import spark_schema
-from secateur.errors import Error, UnknownTableError
+from secateur.engine.kernels.duckdb.result_types import arrow_type
+from secateur.errors import Error, NotSupportedError, UnknownTableError
 from secateur.protocol.arrow_ipc import encode_table
 from secateur.protocol.snapshots import SnapshotPiece
+from secateur.protocol.statements import ResultColumn
 
 _INLINE_BYTES_MAX: Final = 1 << 20
 """Rows that take no more than this are read while Spark plans, and travel with the one task: it then needs no
@@ -36,6 +58,13 @@ R = TypeVar("R")
 
 _kept: Final[dict[tuple[int, Endpoint], Session]] = {}
 """By the process, which a fork does not share its sockets with, and the cluster; none while it is in use."""
+
+_WIDER: Final = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+}
 
 
 def query_schema(endpoint: Endpoint, options: ReadOptions) -> StructType:
@@ -241,3 +270,50 @@ def _split(part: SnapshotPart, task_bytes: int) -> Iterator[SnapshotPiece]:
 
 def _task(parts: Sequence[SnapshotPart]) -> tuple[tuple[SnapshotPart, ...], tuple[SnapshotPiece, ...]]:
     return tuple(parts), tuple(SnapshotPiece(part.partition, 0, part.rows) for part in parts)
+
+
+def spark_schema(columns: Sequence[ResultColumn], never_null: Set[str] = frozenset()) -> StructType:
+    """The columns of a query as Spark names their types.
+
+    Args:
+        columns: The columns.
+        never_null: The folded names of those that are never NULL: Spark spares itself a look at each value of them,
+            and reads rows of such columns in three quarters of the time.
+
+    Raises:
+        NotSupportedError: Spark has no type for a column.
+    """
+    return StructType(
+        [
+            StructField(
+                column.name,
+                from_arrow_type(_spark_arrow(arrow_type(column.type), column)),
+                nullable=column.name.casefold() not in never_null,
+            )
+            for column in columns
+        ]
+    )
+
+
+def _spark_arrow(kind: pa.DataType, column: ResultColumn, *, is_part: bool = False) -> pa.DataType:
+    """The Arrow type of the Spark type that holds every value of an Arrow type."""
+    part = partial(_spark_arrow, column=column, is_part=True)
+    if kind in _WIDER:
+        return _WIDER[kind]
+    if kind == pa.uuid() and not is_part:
+        return pa.string()
+    if pa.types.is_interval(kind):
+        return pa.duration("us")
+    if kind == pa.uuid():
+        raise NotSupportedError(
+            f"column {column.name!r} is of type {column.type}, which Spark does not have: name other columns, or read"
+            f" a query that casts it to VARCHAR",
+            column=column.name,
+        )
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(part(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(part(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(part(kind.key_type), part(kind.item_type))
+    return kind

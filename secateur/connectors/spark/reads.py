@@ -60,7 +60,7 @@ def read(
 
     Returns:
         A DataFrame. Columns of a table that are NOT NULL are so in Spark, all others may be NULL. Types are those of
-        :mod:`~secateur.connectors.spark.result_schema`.
+        :mod:`~secateur.connectors.spark.read_plan`.
 
     Raises:
         ProgrammingError: Neither or both of ``table`` and ``query`` are given, or the query is none.

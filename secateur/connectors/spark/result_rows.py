@@ -1,4 +1,7 @@
-"""The rows of a query as Spark wants them: in the Arrow types of :mod:`~secateur.connectors.spark.result_schema`."""
+"""The rows of a query as Spark wants them: in the Arrow types of :mod:`~secateur.connectors.spark.read_plan`.
+
+Intervals become Spark's, which have a length: INTERVAL DAY TO SECOND.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ _CHUNK_ROWS_MIN: Final = 8_192
 copying them to longer ones.
 """
 _DASHES: Final = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
+_DAY_MICROS: Final = 86_400_000_000
 
 
 def spark_table(table: pa.Table, columns: Sequence[tuple[str, str]], schema: StructType) -> pa.Table:
@@ -74,8 +78,6 @@ def _converted(values: pa.ChunkedArray, column: tuple[str, str], wanted: pa.Data
         return pa.chunked_array([], wanted)
     try:
         if "interval" in str(values.type):  # perhaps inside of a list, a struct or a map
-            from secateur.connectors.spark.durations import with_durations  # loads what tasks without them need not
-
             values = pa.chunked_array([with_durations(chunk) for chunk in values.chunks])
         elif values.type == pa.uuid():
             values = pa.chunked_array([_uuid_texts(chunk) for chunk in values.chunks], pa.string())
@@ -102,3 +104,36 @@ def _uuid_texts(values: pa.Array) -> pa.Array:
         pa.string(), len(digits), [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(joined))]
     )
     return pc.if_else(storage.is_valid(), texts, None)
+
+
+def with_durations(values: pa.Array) -> pa.Array:
+    """Values with :func:`durations` in place of the intervals inside of them.
+
+    Raises:
+        ArrowInvalid: As there.
+    """
+    from secateur.partitioning.types.arrow_layout import map_leaves  # which tasks without intervals need not load
+
+    return map_leaves(values, durations)
+
+
+def durations(values: pa.Array) -> pa.Array:
+    """Intervals as microseconds, as Spark has them: a day has 24 hours, as where SQL compares. Others as they are.
+
+    Raises:
+        ArrowInvalid: One has months, or its microseconds take more than 64 bits.
+    """
+    if not pa.types.is_interval(values.type):
+        return values
+    from secateur.partitioning.types.arrow_layout import interval_cells
+
+    is_null = values.is_null().to_numpy(zero_copy_only=False)
+    cells = interval_cells(values)
+    if (cells["months"][~is_null] != 0).any():
+        raise pa.ArrowInvalid("it has months, which have no length in days")
+    days, micros = cells["days"].astype(np.int64), cells["nanoseconds"] // 1000
+    total = days * _DAY_MICROS + micros
+    # What does not fit is off by a multiple of 2^64, and the nearest float by less than 2^20.
+    if (np.abs(total - (days.astype(float) * _DAY_MICROS + micros))[~is_null] > 2.0**62).any():
+        raise pa.ArrowInvalid("it is longer than 292,000 years")
+    return pa.array(total, mask=is_null).view(pa.duration("us"))

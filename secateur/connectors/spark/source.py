@@ -61,14 +61,13 @@ class SecateurDataSource(DataSource):
             NotSupportedError: Spark has no type for a column.
             Error: As :meth:`reader`.
         """
-        from secateur.connectors.spark.read_options import check_secrets, read_options, with_options
+        from secateur.connectors.spark.read_options import check_secrets, is_change_feed, read_options, with_options
         from secateur.connectors.spark.read_plan import query_schema
-        from secateur.connectors.spark.stream_options import is_change_feed, stream_options
 
         with noted_errors():
             check_secrets(self.options)
             if is_change_feed(self.options):
-                from secateur.connectors.spark.stream_reader import stream_schema
+                from secateur.connectors.spark.stream_reader import stream_options, stream_schema
 
                 endpoint, table, *_ = stream_options(self.options)
                 return stream_schema(endpoint, table)
@@ -106,8 +105,7 @@ class SecateurDataSource(DataSource):
         Raises:
             Error: As ``stream_options``.
         """
-        from secateur.connectors.spark.stream_options import stream_options
-        from secateur.connectors.spark.stream_reader import ChangesStreamReader
+        from secateur.connectors.spark.stream_reader import ChangesStreamReader, stream_options
 
         with noted_errors(is_last=False):  # Spark stops the reader that it did not get
             endpoint, table, since, limit = stream_options(self.options)

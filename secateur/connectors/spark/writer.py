@@ -1,4 +1,4 @@
-"""The writing half of the data source: how Spark's tasks stage their rows, and how a load ends.
+"""The writing half of the data source: its modes, how Spark's tasks stage their rows, and how a load ends.
 
 As a streaming sink, it makes one load of each batch of a stream, which is published once.
 
@@ -21,6 +21,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -32,17 +33,123 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.failures import noted_errors
 from secateur.connectors.spark.staging import Stager
-from secateur.connectors.spark.write_mode import WriteMode
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.conform import MissingColumns
+from secateur.partitioning.tables.row_ids import check_has_key
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.changes import AbortLoad, PublishLoad, StreamBatch
+
+_SAVE_MODES: Final = {
+    "ignore": "Spark's mode 'ignore' would leave out the whole DataFrame if there is a table",
+    "error": "Spark's mode 'error' would refuse every table that is there",
+    "errorifexists": "Spark's mode 'errorifexists' would refuse every table that is there",
+    "default": "Spark's default mode would refuse every table that is there",
+}
 
 PUBLISH_TIMEOUT_S: Final = 3600.0
 """Sorting and merging a large load takes minutes; giving up on a publication that goes on would leave the user in
 doubt.
 """
+
+
+class WriteMode(StrEnum):
+    """The treatment of existing rows. The values are the modes of loads."""
+
+    APPEND = "append"
+    """Keep them; a key that is there already is an error."""
+    OVERWRITE = "overwrite"
+    """Replace them all."""
+    OVERWRITE_RANGES = "overwrite_ranges"
+    """Replace those of each range partition that gets a row, and keep those of others."""
+    UPSERT = "upsert"
+    """Replace those with the same key."""
+    DELETE = "delete"
+    """Remove those with the keys of the DataFrame."""
+
+    @classmethod
+    def of(cls, mode: str, overwrite_scope: str = "table") -> WriteMode:
+        """Read the mode of :func:`secateur.spark.write`.
+
+        Raises:
+            ProgrammingError: There is no such mode or scope, or they contradict each other.
+        """
+        folded = mode.lower()
+        if folded in _SAVE_MODES:
+            raise ProgrammingError(
+                f"{_SAVE_MODES[folded]}, and secateur adds rows to tables: use mode 'append', 'overwrite', 'upsert' or"
+                " 'delete'"
+            )
+        if folded not in ("append", "overwrite", "upsert", "delete"):
+            raise ProgrammingError(f"mode {mode!r} does not exist; use 'append', 'overwrite', 'upsert' or 'delete'")
+        match overwrite_scope.lower():
+            case "table":
+                return cls(folded)
+            case "partitions" if folded == cls.OVERWRITE:
+                return cls.OVERWRITE_RANGES
+            case "partitions":
+                raise ProgrammingError(f"overwriteScope=partitions goes with mode 'overwrite', not with {mode!r}")
+            case _:
+                raise ProgrammingError(
+                    f"overwriteScope={overwrite_scope!r} does not exist; use 'table' or 'partitions'"
+                )
+
+    @classmethod
+    def of_options(cls, operation: str | None, overwrite_scope: str | None, *, overwrite: bool) -> WriteMode:
+        """Read the options ``operation`` and ``overwriteScope`` beside Spark's save mode.
+
+        Raises:
+            ProgrammingError: As :meth:`of`.
+        """
+        saved = cls.OVERWRITE if overwrite else cls.APPEND
+        mode = cls.of(saved if operation is None else operation, overwrite_scope or "table")
+        if mode.is_overwrite is not overwrite:
+            raise ProgrammingError(
+                f'option operation={operation!r} contradicts .mode("{saved}"): upsert and delete go with'
+                ' .mode("append"), the others with themselves'
+            )
+        return mode
+
+    @classmethod
+    def of_stream(cls, mode: str | None, *, complete: bool) -> WriteMode:
+        """Read the option ``mode`` of a streaming write beside Spark's output mode.
+
+        Raises:
+            ProgrammingError: There is no such mode, or they contradict each other.
+        """
+        if complete:
+            if mode is None:
+                return cls.OVERWRITE
+            raise ProgrammingError(
+                f'option mode={mode!r} contradicts outputMode("complete"), in which each batch replaces the whole'
+                " table: leave out one of them"
+            )
+        folded = (mode or cls.APPEND).lower()
+        if folded not in (cls.APPEND, cls.UPSERT, cls.DELETE):
+            raise ProgrammingError(
+                f"option mode={mode!r} does not exist for a stream; use 'append', 'upsert' or 'delete', or"
+                ' outputMode("complete") to replace the whole table by each batch'
+            )
+        return cls(folded)
+
+    @property
+    def is_overwrite(self) -> bool:
+        return self in (WriteMode.OVERWRITE, WriteMode.OVERWRITE_RANGES)
+
+    def check(self, table: TableDef) -> None:
+        """Check that a table can be written so.
+
+        Raises:
+            ProgrammingError: It has no range partitions to overwrite, or no primary key by which rows are found.
+        """
+        if self in (WriteMode.UPSERT, WriteMode.DELETE):
+            check_has_key(table, f"{self.value} cannot find its rows")
+        if self is WriteMode.OVERWRITE_RANGES and table.scheme.range is None:
+            raise ProgrammingError(
+                f"table {table.name} has no range partitions, of which some could be overwritten: leave out"
+                " overwriteScope, or upsert",
+                table=table.name,
+            )
 
 
 @dataclass(frozen=True)
@@ -108,10 +215,8 @@ class LoadWriter(DataSourceArrowWriter):
             return StagedTask(attempt, stager.finish())
 
     def _make_ranges(self, table: TableDef, rows: pa.Table) -> tuple[TableDef, Topology]:
-        from secateur.client.loads.ranges_on_demand import with_ranges_for  # with the client, which tasks load for it
-
-        with self.endpoint.session() as session:
-            covered = with_ranges_for(session, table, rows)
+        with self.endpoint.session() as session:  # with the client, which tasks load for it
+            covered = session.with_ranges_for(table, rows)
             return covered, session.topology_of(covered)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:

@@ -13,8 +13,8 @@ from weakref import ref
 import pyarrow as pa
 
 from secateur.errors import DagError
-from secateur.partitioning.tables.identifier import told_apart
 from secateur.partitioning.types.arrow_layout import empty_batch
+from secateur.partitioning.types.sql_text import told_apart
 
 BATCH_ROWS: Final = 65_536
 

@@ -18,7 +18,7 @@ from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartiti
 from secateur.errors import DagError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig
 
 _SHOWN = 5
 

@@ -46,8 +46,7 @@ from secateur.errors import DagError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.job_config import JobConfig
-from secateur.protocol.job_placement import SourceScan
+from secateur.protocol.job_description import JobConfig, SourceScan
 from secateur.protocol.jobs import JobAttempt
 
 _DEFAULT_PARALLELISM = 1

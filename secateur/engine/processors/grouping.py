@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from secateur.engine.kernels.arrow.exact_values import InexactError, to_double
 from secateur.engine.kernels.arrow.fragment import AggregateFunction
 from secateur.engine.processors.aggregates import AggregateExpression, AggregateKind
-from secateur.engine.processors.arrow_grouping import PartialColumn, grouped_by_arrow
-from secateur.engine.processors.dense_grouping import grouped_densely
+from secateur.engine.processors.array_grouping import PartialColumn, grouped_by_arrow, grouped_densely
 from secateur.engine.processors.kernel import Kernel, column_of, numbered
 from secateur.errors import DagError, DataError, NotSupportedError
 from secateur.partitioning.types.arrow_layout import empty_table

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from secateur.client.jobs.job_status import only_result
+from secateur.client.jobs.job import only_result
 from secateur.dag.codec import portable
 from secateur.dag.placement import OnCoordinator, Placement
 from secateur.dag.processor import Processor

@@ -28,7 +28,7 @@ from secateur.engine.runtime.tasklet import Tasklet
 from secateur.engine.scheduler import Scheduler, TimedRunnable
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.codec import encode
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig
 from secateur.protocol.jobs import CancelRun, CreditRows, EndRun, ExchangeRows, JobAttempt, MessagesLost, StartRun
 from secateur.protocol.message import Failure, Notice
 from secateur.protocol.metrics import VertexMetrics

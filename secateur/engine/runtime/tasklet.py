@@ -24,10 +24,9 @@ from secateur.dag.processor import Processor, ProcessorContext
 from secateur.engine.exchange.inbox import Inbox
 from secateur.engine.exchange.outbox import DirectOutbox, EdgeWriter, WaitingOutbox
 from secateur.engine.failure import located
-from secateur.engine.processor_meter import METER
 from secateur.engine.runtime.job_logs import LogScope
 from secateur.engine.scheduler import Scheduler
-from secateur.engine.threads import LONG_AFTER_S, CallOutcome, ProcessorThread
+from secateur.engine.threads import LONG_AFTER_S, METER, CallOutcome, ProcessorThread
 from secateur.errors import DagError, Error
 
 _log = logging.getLogger(__name__)

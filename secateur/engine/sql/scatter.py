@@ -40,7 +40,7 @@ from secateur.engine.sql.stage import ExchangeKind, QueryStage
 from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.arrow_layout import empty_table
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind, parse_type
-from secateur.protocol.row_merge import MergedColumn, MergedOrder, MergeFunction, RowMerge
+from secateur.protocol.query_parts import MergedColumn, MergedOrder, MergeFunction, RowMerge
 from secateur.wire import ShortTable
 
 

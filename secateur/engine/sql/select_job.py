@@ -23,7 +23,7 @@ from secateur.errors import InternalError, UnknownTableError
 from secateur.partitioning.pruning.key_range import KeySlice
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig
 
 RESULT_VERTEX = "result"
 

@@ -199,7 +199,7 @@ def numbered(part: S, places: Mapping[str, int]) -> S:
     """A tree, a search or a part of one whose expressions have these places.
 
     A plan numbers its expressions once. Whoever executes it, or routes it, has DuckDB evaluate them
-    (:mod:`secateur.expression_values`) and appends the values to the parameters, where the trees find them.
+    (:mod:`secateur.duckdb_expressions`) and appends the values to the parameters, where the trees find them.
     """
     made: Any = part
     if isinstance(part, Evaluated):

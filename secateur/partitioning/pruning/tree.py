@@ -29,7 +29,7 @@ from secateur.partitioning.pruning.operand import Constant, Evaluated, Operand, 
 from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.pruning.tree_binding import compile_node, compile_partial
 from secateur.partitioning.schemes.scheme import PartitionScheme, find_scheme
-from secateur.partitioning.tables.identifier import text_literal
+from secateur.partitioning.types.sql_text import text_literal
 
 
 @dataclass(frozen=True, slots=True)

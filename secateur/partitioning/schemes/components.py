@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.ordering import order_array, order_key
+from secateur.partitioning.types.encoding import order_array, order_key
 
 ROW_ID: Final = "_secateur_row_id"
 """The hidden column of a table without a primary key, see :mod:`~secateur.partitioning.tables.row_ids`."""
@@ -216,7 +216,7 @@ def _zoned(value: datetime, type_: SqlType) -> datetime:
 
 
 def _value(number: int, type_: SqlType) -> Any | None:
-    """The value whose :func:`~secateur.partitioning.types.ordering.order_key` is a number, or None."""
+    """The value whose :func:`~secateur.partitioning.types.encoding.order_key` is a number, or None."""
     try:
         match type_.kind:
             case TypeKind.DATE:

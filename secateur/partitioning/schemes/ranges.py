@@ -18,8 +18,7 @@ import pyarrow as pa
 
 from secateur.partitioning.schemes.components import RangePartition
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.encoding import decimal_words, is_narrow_decimal, uuid_bytes
-from secateur.partitioning.types.ordering import order_array, order_key
+from secateur.partitioning.types.encoding import decimal_words, is_narrow_decimal, order_array, order_key, uuid_bytes
 
 NO_RANGE: Final = -1
 

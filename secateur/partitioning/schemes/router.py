@@ -24,8 +24,7 @@ from secateur.partitioning.types.arrow_layout import row_numbers
 from secateur.partitioning.types.cast import scalar_text
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType
-from secateur.partitioning.types.encoding import EncodedColumn, encode_array, scalar_encoder
-from secateur.partitioning.types.ordering import minimum
+from secateur.partitioning.types.encoding import EncodedColumn, encode_array, minimum, scalar_encoder
 
 NO_PARTITION: Final = -1
 """The partition id of a row that belongs to no partition."""

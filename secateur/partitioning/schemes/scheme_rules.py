@@ -23,7 +23,7 @@ from secateur.partitioning.schemes.components import (
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.ordering import successor
+from secateur.partitioning.types.encoding import successor
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,31 @@
 """Brings incoming data into the exact schema of a table, or raises a clear error before anything is stored.
 
-Also finds the first row of each primary key, for statements in which only that row counts.
+Also finds the first row of each primary key, for statements in which only that row counts, and the rows with a key that
+a load may not have, so that its error names them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from secateur.errors import DataError, NullKeyError, ParameterError, UnknownColumnError
+from secateur.errors import DataError, DuplicateKeyError, NullKeyError, ParameterError, UnknownColumnError
 from secateur.partitioning.tables.row_ids import row_id_array
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.arrow_layout import comparable
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.held_values import check_held, check_texts_of_column
 from secateur.partitioning.types.python_column import canonical_column
+
+_LOOKED_AT_MAX: Final = 100_000
+"""Rows whose values are compared one by one, in some tenths of a second."""
 
 
 class MissingColumns(StrEnum):
@@ -216,3 +223,33 @@ def first_positions(rows: pa.Table, tdef: TableDef) -> pa.Array | None:
     if grouped.num_rows == rows.num_rows:
         return None
     return pa.array(np.sort(grouped.column(f"{_POSITION}_min").to_numpy()))
+
+
+def with_rows_of_key(error: DuplicateKeyError, rows: pa.Table, columns: Sequence[str]) -> DuplicateKeyError:
+    """The error with the numbers of the first two rows that have its key, counted from 1, as far as they are found.
+
+    Args:
+        error: A member's; its ``details`` have the key.
+        rows: All rows of the load, in the order in which the caller gave them.
+        columns: The columns of the key.
+    """
+    key: list[Any] = error.details.get("key") or []
+    if len(key) != len(columns):
+        return error
+    found = pc.is_valid(rows.column(columns[0]))
+    for name, value in zip(columns, key, strict=True):
+        kind = rows.schema.field(name).type
+        if pa.types.is_integer(kind) or pa.types.is_string(kind):
+            found = pc.and_(found, pc.equal(rows.column(name), value))
+    numbers = pc.indices_nonzero(found)
+    with suppress(OverflowError, ValueError):  # a date that Python has not
+        candidates = rows.select(list(columns)).take(numbers.slice(0, _LOOKED_AT_MAX)).to_pylist()
+        same = [
+            number.as_py() + 1
+            for number, row in zip(numbers, candidates, strict=False)
+            if all(text in (str(given), repr(given)) for text, given in zip(map(str, key), row.values(), strict=True))
+        ][:2]
+        if same:
+            where = f"row {same[0]}" if len(same) == 1 else f"rows {same[0]} and {same[1]}"
+            return DuplicateKeyError(f"{error.message}: {where}", **error.details, row=same[-1])
+    return error

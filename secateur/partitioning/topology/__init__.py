@@ -6,7 +6,6 @@ from secateur.exports import exports
 
 _FILES = {
     "affinity": ["assign", "grow"],
-    "job_requirements": ["JobRequirements", "coordinators"],
     "owner_routing": ["OwnerRouting"],
     "topology": ["MemberAddress", "OWNERS_PAGE", "Ownership", "Topology", "gains_copies"],
 }

@@ -32,12 +32,11 @@ _FILES = {
     ],
     "decimals": ["below_power_of_ten", "fits", "floored", "from_unscaled", "negated", "rescaled", "unscaled"],
     "default_value": ["DefaultValue"],
-    "encoding": ["ByteKeys", "WordKeys", "encode_array", "scalar_encoder"],
+    "encoding": ["ByteKeys", "WordKeys", "encode_array", "minimum", "next_value", "scalar_encoder", "successor"],
     "held_values": ["check_held", "check_texts", "long_intervals_sql"],
-    "ordering": ["minimum", "next_value", "successor"],
     "python_column": ["as_they_stand", "canonical_as_it_stands", "column_of"],
     "result_type": ["Constructor", "ResultType", "column_type_of", "parse_result_type"],
-    "type_text": ["KEYWORDS"],
+    "sql_text": ["KEYWORDS", "folded", "told_apart"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, FLOAT_INTEGER_MAX
-from secateur.partitioning.types.type_text import arguments, field_name, name_and_type, unquoted, without_suffix
+from secateur.partitioning.types.sql_text import arguments, field_name, name_and_type, unquoted, without_suffix
 
 
 class TypeKind(Enum):

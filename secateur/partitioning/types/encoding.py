@@ -1,7 +1,7 @@
-"""The canonical bytes of a partitioning column's values, which are hashed.
+"""Keys as bytes and in their order: the canonical bytes that are hashed, successors, and what sorts as keys do.
 
-Two forms of the same rule: :func:`scalar_encoder` for one Python value, :func:`encode_array` for an Arrow array. The
-classes of encodings are closed:
+The canonical bytes have two forms of one rule: :func:`scalar_encoder` for one Python value, :func:`encode_array` for an
+Arrow array. The classes of encodings are closed:
 
 ======================  ====================================================================
 type                    bytes
@@ -18,14 +18,17 @@ UUID                    36, its lower-case text
 ======================  ====================================================================
 
 Source: the ``HashExpression`` of Apache Spark for all but the unsigned integers and UUID, which Spark does not have.
+
+An inclusive bound becomes an exclusive one by its successor: ``VALUE = 9`` is ``9 <= VALUES < 10``. The largest BIGINT
+has no successor: then the column before it advances and this one starts over. The largest key of all has no successor.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -36,7 +39,7 @@ import pyarrow as pa
 
 from secateur.errors import InternalError
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.decimals import unscaled
+from secateur.partitioning.types.decimals import from_unscaled, unscaled
 
 _PACK_INT64: Final = struct.Struct("<q").pack
 _PACK_UINT64: Final = struct.Struct("<Q").pack
@@ -50,6 +53,8 @@ _UUID_TEXT_BYTES: Final = 36
 _HEX: Final = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 _UUID_DASHES: Final = (8, 13, 18, 23)
 _UUID_DIGITS: Final = np.array([i for i in range(_UUID_TEXT_BYTES) if i not in _UUID_DASHES])
+
+_UUID_MAX: Final = 2**128 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,3 +265,107 @@ def _encode_wide_decimals(array: pa.Array) -> ByteKeys:
     dropped = np.cumprod(redundant, axis=1, dtype=np.uint8).sum(axis=1, dtype=np.int64)
     starts = np.arange(len(data), dtype=np.int64) * 16 + dropped
     return ByteKeys(data.reshape(-1), starts, 16 - dropped, _valid_mask(array))
+
+
+def successor(key: Sequence[Any], types: Sequence[SqlType]) -> tuple[Any, ...] | None:
+    """Return the smallest key that is greater than the given one, in lexicographic order; None after the greatest."""
+    values = list(key)
+    for position in range(len(values) - 1, -1, -1):
+        following = next_value(values[position], types[position])
+        if following is not None:
+            return (*values[:position], following, *(minimum(type_) for type_ in types[position + 1 :]))
+    return None
+
+
+def next_value(value: Any, type_: SqlType) -> Any:
+    """The smallest value greater than a canonical one, or None after the greatest of the type."""
+    match type_.kind:
+        case TypeKind.VARCHAR:
+            return value + "\0"
+        case TypeKind.BLOB:
+            return value + b"\0"
+        case TypeKind.BOOLEAN:
+            return None if value else True
+        case TypeKind.DATE:
+            return None if value == date.max else value + timedelta(days=1)
+        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
+            return None if value.replace(tzinfo=None) == datetime.max else value + timedelta(microseconds=1)
+        case TypeKind.DECIMAL:
+            following = unscaled(value, type_.scale) + 1
+            return None if following == 10**type_.precision else from_unscaled(following, type_.scale)
+        case TypeKind.UUID:
+            return None if value.int == _UUID_MAX else UUID(int=value.int + 1)
+        case _ if type_.is_integer:
+            return None if value == type_.integer_range[1] else value + 1
+        case _:
+            raise InternalError(
+                f"values of type {type_} were about to be ordered as a key; such a column cannot partition"
+            )
+
+
+def minimum(type_: SqlType) -> Any:
+    """The smallest canonical value of a type."""
+    match type_.kind:
+        case TypeKind.VARCHAR:
+            return ""
+        case TypeKind.BLOB:
+            return b""
+        case TypeKind.BOOLEAN:
+            return False
+        case TypeKind.DATE:
+            return date.min
+        case TypeKind.TIMESTAMP:
+            return datetime.min
+        case TypeKind.TIMESTAMPTZ:
+            return datetime.min.replace(tzinfo=UTC)
+        case TypeKind.DECIMAL:
+            return from_unscaled(1 - 10**type_.precision, type_.scale)
+        case TypeKind.UUID:
+            return UUID(int=0)
+        case _ if type_.is_integer:
+            return type_.integer_range[0]
+        case _:
+            raise InternalError(
+                f"values of type {type_} were about to be ordered as a key; such a column cannot partition"
+            )
+
+
+def order_key(value: Any, type_: SqlType) -> Any:
+    """Return an object whose Python order is the column's order and that equals the result of :func:`order_array`."""
+    match type_.kind:
+        case TypeKind.VARCHAR:
+            return value.encode()
+        case TypeKind.BLOB:
+            return value
+        case TypeKind.BOOLEAN:
+            return int(value)
+        case TypeKind.DATE:
+            return value.toordinal() - _EPOCH_DAY
+        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
+            since = value - datetime(1970, 1, 1, tzinfo=value.tzinfo and UTC)
+            return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+        case TypeKind.DECIMAL:
+            return unscaled(value, type_.scale)
+        case TypeKind.UUID:
+            return value.int
+        case _ if type_.is_integer:
+            return value
+        case _:
+            raise InternalError(
+                f"a column of type {type_} was about to partition a table by range; its scheme should have been refused"
+            )
+
+
+def order_array(array: pa.Array, type_: SqlType) -> npt.NDArray[Any]:
+    """The order keys of a column of a fixed width of up to 64 bits, without nulls."""
+    match type_.kind:
+        case TypeKind.BOOLEAN:
+            return fixed_width(array.cast(pa.uint8()), np.uint8)
+        case TypeKind.DATE:
+            return fixed_width(array, np.int32)
+        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
+            return fixed_width(array, np.int64)
+        case TypeKind.DECIMAL:
+            return np.ascontiguousarray(decimal_words(array)[:, 0]).view(np.int64)
+        case _:
+            return fixed_width(array, str(array.type))

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from secateur.errors import NotSupportedError
 from secateur.partitioning.types.column_type import SqlType, parse_type
-from secateur.partitioning.types.type_text import arguments, name_and_type, unquoted, without_suffix
+from secateur.partitioning.types.sql_text import arguments, name_and_type, unquoted, without_suffix
 
 FINER_TYPES: Final[dict[str, pa.DataType]] = {
     "TIME_NS": pa.time64("ns"),

@@ -8,8 +8,8 @@ from typing import Final
 
 from secateur.engine.kernels.duckdb.errors import ErrorPosition, bind_error_position
 from secateur.errors import DatabaseError, NotSupportedError, UnknownColumnError, UnknownTableError
-from secateur.partitioning.tables.identifier import folded, text_literal
 from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.sql_text import folded, text_literal
 from secateur.planner.binding.catalog_view import similar_names
 from secateur.planner.binding.query import Query
 from secateur.planner.text.positions import located

@@ -9,11 +9,11 @@ from typing import Any, Final, Protocol
 
 from secateur.errors import NotSupportedError, UnknownTableError
 from secateur.partitioning.pruning.select_partitions import COMBINATIONS_PER_PARTITION
-from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.tables.row_ids import WITH_ROW_IDS
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import ExternalTable, NamedType, TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.types.sql_text import folded
 from secateur.planner.binding.session_claims import claims_in, reads_claims
 from secateur.planner.cost_model import CostModel
 from secateur.planner.system.information_schema import INFORMATION_SCHEMA

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from secateur.partitioning.tables.identifier import folded
+from secateur.partitioning.types.sql_text import folded
 from secateur.planner.binding.query import Query
 from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
 from secateur.planner.text.tokens import tokenize

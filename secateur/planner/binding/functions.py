@@ -14,7 +14,7 @@ from typing import Final
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import NotSupportedError
-from secateur.partitioning.tables.identifier import folded
+from secateur.partitioning.types.sql_text import folded
 from secateur.planner.aggregates import AGGREGATES
 from secateur.planner.text.positions import located
 from secateur.planner.text.syntax import Syntax, nodes_of

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from secateur.errors import DatabaseError, LimitExceededError, NotSupportedError, ProgrammingError, UnknownTableError
-from secateur.partitioning.tables.identifier import folded, quoted
 from secateur.partitioning.tables.row_ids import WITH_ROW_IDS
 from secateur.partitioning.tables.table import Column, ExternalTable, TableDef
+from secateur.partitioning.types.sql_text import folded, quoted
 from secateur.planner.binding.catalog_view import MAIN, find_relation
 from secateur.planner.binding.functions import doubtful_calls, refuse_calls
 from secateur.planner.binding.refused import WORDS as REFUSED_WORDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from secateur.errors import NotSupportedError
-from secateur.partitioning.tables.identifier import folded
+from secateur.partitioning.types.sql_text import folded
 from secateur.planner.text.positions import located
 from secateur.planner.text.syntax import DESCRIPTIONS, QUERIES, Syntax, ctes_of, nodes_of
 

@@ -23,8 +23,8 @@ from typing import Final
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import Error, ProgrammingError, UnknownColumnError, UnknownTableError
-from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.tables.table import ExternalTable, TableDef
+from secateur.partitioning.types.sql_text import folded
 from secateur.planner.binding.catalog_view import similar_names
 from secateur.planner.binding.session_claims import ClaimCall, claims_in
 from secateur.planner.ddl.row_expression import RowExpression, row_expression

@@ -16,9 +16,9 @@ from typing import Final
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import Error, NotSupportedError, ProgrammingError
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import NamedType
 from secateur.partitioning.types.column_type import DEPTH_MAX, LENGTH_MAX, Field, SqlType, TypeKind, parse_type
+from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.statement import CreateType, DropType
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 from secateur.planner.text.tokens import TokenKind

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import ProgrammingError
-from secateur.partitioning.tables.identifier import told_apart
 from secateur.partitioning.tables.table import ExternalTable, TableDef
+from secateur.partitioning.types.sql_text import told_apart
 from secateur.planner.statement import DropView
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.planner.text.positions import syntax_error

@@ -15,12 +15,12 @@ from typing import Any, Final
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment
 from secateur.errors import DataError, Error, NotSupportedError, ProgrammingError, UnknownColumnError
-from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.tables.table import CheckDef, Column
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
 from secateur.partitioning.types.default_value import FUNCTIONS, DefaultValue
 from secateur.partitioning.types.literals import literal_sql
+from secateur.partitioning.types.sql_text import folded
 from secateur.planner.binding.catalog_view import similar_names
 from secateur.planner.binding.evaluation import bounded_functions, evaluate
 from secateur.planner.binding.functions import UNNESTING, aggregate_names, refuse_calls_of

@@ -20,8 +20,8 @@ from secateur.partitioning.schemes.components import (
     RangePartition,
 )
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.sql_text import quoted, text_literal
 
 _UNITS: Final = {IntervalUnit.MONTH: "MONTH", IntervalUnit.DAY: "DAY", IntervalUnit.MICROSECOND: "MICROSECOND"}
 

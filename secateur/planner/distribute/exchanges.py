@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 from secateur.engine.kernels.duckdb.result_types import is_restored
 from secateur.engine.processors.order_and_limit import RowLimit, SortKey
 from secateur.engine.sql.stage import stage_relation
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.bound_plan import BoundPlan
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.placed import AtCoordinator, AtMembers, Key, Placed

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from secateur.errors import Error
-from secateur.partitioning.tables.identifier import folded
+from secateur.partitioning.types.sql_text import folded
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TextSpan

@@ -6,7 +6,7 @@
     COPY { t [(a, b, ...)] | (query) } TO 'path' [[WITH] (option [value], ...)]
 
 Options: FORMAT (csv, parquet or json; by default that of the path), and those that DuckDB has for the format and the
-direction (:mod:`~secateur.client.copy.file_options`).
+direction (:mod:`~secateur.protocol.copy_file`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from secateur.client.copy.file_options import OPTIONS, SYNONYMS, Direction, OptionKind
 from secateur.errors import ProgrammingError
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.target import read_table
@@ -26,7 +25,7 @@ from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, read_expression
 from secateur.planner.text.tokens import Token, TokenKind
-from secateur.protocol.copy_file import CopyFile, CopyFormat, OptionValue
+from secateur.protocol.copy_file import OPTIONS, SYNONYMS, CopyFile, CopyFormat, Direction, OptionKind, OptionValue
 from secateur.protocol.statements import CopyFrom
 
 _TRUE: Final = frozenset({"TRUE", "1", "ON"})

@@ -24,11 +24,11 @@ from secateur.drawing.quantity import count_text
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.partitioning.tables.conform import conform, first_of_each_key
-from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.default_value import FUNCTIONS
+from secateur.partitioning.types.sql_text import quoted, text_literal
 from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.dml.assignments import Conflict, DoUpdate, check_conflicts, read_column, read_conflict
 from secateur.planner.dml.composed import Composed, Composer

@@ -21,9 +21,9 @@ from secateur.engine.kernels.arrow.fragment import ArrowFragment, ConstantExpres
 from secateur.engine.sql.row_changes import RowAction
 from secateur.engine.sql.row_upsert import GivenValue, RowConflict, RowUpsert
 from secateur.errors import Error
-from secateur.partitioning.tables.identifier import folded, quoted
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.sql_text import folded, quoted
 from secateur.planner.dml.assignments import DoUpdate
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.insert import Insert, Value, ValuesRows, default_value

@@ -23,8 +23,8 @@ from enum import Enum
 from secateur.drawing.quantity import count_text
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError, SqlSyntaxError
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.dml.assignments import read_assignments, read_column
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.row_changes import (

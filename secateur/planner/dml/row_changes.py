@@ -11,9 +11,9 @@ from typing import Final
 
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.row_ids import WITH_ROW_IDS
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.functions import UNNESTING, aggregate_names
 from secateur.planner.dml.assignments import Assignments
 from secateur.planner.dml.composed import Composed, Composer

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.functions import UNNESTING, aggregate_names
 from secateur.planner.dml.assignments import read_assignments
 from secateur.planner.dml.composed import Composed, Composer

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, assert_never
 
 from secateur.drawing.quantity import count_text
+from secateur.duckdb_expressions import complete
 from secateur.engine.sql.select_job import describe_select
 from secateur.engine.sql.select_plan import SelectPlan, Strategy
-from secateur.expression_values import complete
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
@@ -45,8 +45,8 @@ from secateur.planner.steps.join_keys import RULE as JOIN_KEYS_FIRST
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.text.hoisted_lists import fold_lists
 from secateur.planner.text.token_cursor import TokenCursor
+from secateur.protocol.query_parts import SubqueryUse
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, CreateTableAs, EvaluatedInsert, Statement
-from secateur.protocol.steps import SubqueryUse
 
 
 class ClusterView(Protocol):

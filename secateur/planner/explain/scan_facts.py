@@ -24,7 +24,7 @@ from secateur.planner.prune.bounds import ScanBounds
 from secateur.planner.prune.reasons import why_nothing_pruned
 from secateur.planner.stages import ends_on_one_partition
 from secateur.protocol.access import session_call
-from secateur.protocol.steps import SubqueryUse
+from secateur.protocol.query_parts import SubqueryUse
 
 _KEYS_SHOWN_MAX: Final = 100
 _PARAMETER: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$([0-9]+)")

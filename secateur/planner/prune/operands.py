@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from secateur.expression_values import GUARD, MADE_CHARS_MAX, value_of
+from secateur.duckdb_expressions import GUARD, MADE_CHARS_MAX, value_of
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.operand import Cast, Computed, Constant, Evaluated, Operand, quick_value
 from secateur.planner.binding.evaluation import bounded_functions

@@ -20,8 +20,8 @@ from secateur.partitioning.pruning.select_partitions import (
     combination_limit,
 )
 from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.bound_plan import BoundPlan, Unreadable
 from secateur.planner.binding.catalog_view import PlanSettings
 from secateur.planner.binding.query import Query, TableReference

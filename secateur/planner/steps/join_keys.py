@@ -32,8 +32,8 @@ from typing import Final
 from msgspec import structs
 
 from secateur.errors import DatabaseError
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
+from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.bound_plan import Unreadable
 from secateur.planner.binding.catalog_view import PlanSettings
 from secateur.planner.binding.query import Query
@@ -53,7 +53,7 @@ from secateur.planner.prune.scan_reading import (
 from secateur.planner.row_estimates import has_list, is_few, key_selectivity, partition_selectivity, selectivity_of
 from secateur.planner.statement import PlannedSelect, PlannedStep, PlannedSteps
 from secateur.planner.steps.subqueries import VALUES_MAX
-from secateur.protocol.steps import SubqueryUse
+from secateur.protocol.query_parts import SubqueryUse
 
 RULE: Final = "join_keys_first"
 """The name by which the rule is switched off."""

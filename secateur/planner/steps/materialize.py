@@ -41,7 +41,7 @@ from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import spliced
 from secateur.planner.text.syntax import Syntax, SyntaxNode, compared_trees, nodes_of, parse_query
 from secateur.planner.text.tokens import Token, tokenize
-from secateur.protocol.steps import SubqueryUse
+from secateur.protocol.query_parts import SubqueryUse
 
 RULE: Final = "materialize_subquery"
 """The name by which the rule is switched off."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Self
 
-from secateur.partitioning.tables.identifier import folded
+from secateur.partitioning.types.sql_text import folded
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.syntax import Syntax, SyntaxNode, ctes_of, nodes_of, parse_query
 from secateur.planner.text.tokens import Token
-from secateur.protocol.steps import SubqueryUse
+from secateur.protocol.query_parts import SubqueryUse
 
 VALUES_MAX: Final[Mapping[SubqueryUse, int]] = MappingProxyType(
     {SubqueryUse.LIST: 10_000, SubqueryUse.VALUE: 1, SubqueryUse.KEYS: 2_000}

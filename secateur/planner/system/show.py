@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from secateur.errors import AuthenticationError, UnknownTableError
-from secateur.partitioning.tables.identifier import quoted, text_literal
 from secateur.partitioning.tables.table import ExternalTable, TableDef
+from secateur.partitioning.types.sql_text import quoted, text_literal
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import Token
 from secateur.planner.views import ViewDef

@@ -28,8 +28,8 @@ from secateur.partitioning.pruning.domain import EVERYTHING
 from secateur.partitioning.pruning.nodes import AllOf, AnyOf, Keys, Node, intersect, unite
 from secateur.partitioning.pruning.operand import ParameterList
 from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.tables.identifier import folded
 from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.sql_text import folded
 from secateur.planner.binding.query import Query
 from secateur.planner.prune.partition_nodes import box_node
 from secateur.planner.text.syntax import SyntaxNode, list_membership, tables_of

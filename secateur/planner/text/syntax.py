@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import Error, NotSupportedError
-from secateur.partitioning.tables.identifier import folded
+from secateur.partitioning.types.sql_text import folded
 from secateur.planner.segmented_stack import nested_too_deeply, on_segmented_stack
 from secateur.planner.text.parameters import NO_PARAMETERS, Parameters
 from secateur.planner.text.positions import Spliced, located, splice, syntax_error

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, Final
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import NAMES
 from secateur.planner.tree.rewriting import parts

@@ -8,7 +8,7 @@ from enum import Enum
 from itertools import count
 from typing import Final
 
-from secateur.partitioning.tables.identifier import quoted
+from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.expression_sql import COMPARISONS, BoundText, ExpressionPrinter, Unprintable, value_sql

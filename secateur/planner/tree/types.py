@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.column_type import NESTED, TEXTUAL, UNIT_TIMESTAMPS, SqlType, TypeKind
+from secateur.partitioning.types.sql_text import quoted
 
 _WITH_MORE: Final = NESTED | UNIT_TIMESTAMPS | TEXTUAL | {TypeKind.DECIMAL}
 _PLAIN: Final = {kind.value: SqlType(kind) for kind in TypeKind if kind not in _WITH_MORE}

@@ -13,7 +13,7 @@ _FILES = {
     "overview": ["Mark", "Period", "Series", "alerts", "draw_chart", "minute_of"],
     "pages": ["HOT_KEYS", "JOBS", "LOADS", "NEXT_HEADER", "TENANTS", "SortedColumn", "TableSort", "spelled_keys"],
     "partition_map": ["HeatOfTable", "PartitionHeat", "Uses", "draw_partition_map"],
-    "plan_routes": ["check_query"],
+    "plans": ["check_query"],
     "pruning_report": ["report_pruning", "tables_of"],
     "readings": ["PERIOD_S", "PacedReading", "Reading", "Readings"],
     "templating": ["ClusterLine", "PageTexts", "line_from", "missing_members", "rendered"],

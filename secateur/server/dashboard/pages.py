@@ -15,13 +15,19 @@ from starlette.exceptions import HTTPException
 
 from secateur.client.jobs.job import JobLog
 from secateur.errors import AuthenticationError, Error
-from secateur.partitioning.tables.identifier import text_literal
+from secateur.partitioning.types.sql_text import text_literal
+from secateur.server.answers import answer_http_error, status_of
 from secateur.server.dashboard.overview import overview_values
 from secateur.server.dashboard.partition_map import draw_partition_map
-from secateur.server.dashboard.plan_picture import failed_vertex, job_svg
+from secateur.server.dashboard.plans import failed_vertex, job_svg
 from secateur.server.dashboard.pruning_report import EXECUTIONS, GROUPS, RUNNING, SLOW_MS, report_pruning
-from secateur.server.dashboard.templating import MEMBERS, PAGE_HEADERS, STATIC_FILES, cluster_line_now, rendered
-from secateur.server.problems import answer_http_error, status_of
+from secateur.server.dashboard.templating import (
+    MEMBERS,
+    STATIC_FILES,
+    cluster_line_now,
+    html_answer,
+    rendered,
+)
 from secateur.server.state import Server, ServerOfCaller, server_of_caller
 
 Row = Mapping[str, Any]
@@ -410,13 +416,6 @@ _PAGES: Final = (
 )
 _UNKNOWN: Final = _Page("/unknown", "Not found", "error.html", _no_page)
 _LISTED: Final = tuple((page.path, page.title) for page in _PAGES if page.is_listed)
-
-
-def html_answer(text: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A page, or a part of one."""
-    return Response(
-        text, status_code=status, media_type="text/html; charset=utf-8", headers={**PAGE_HEADERS, **(headers or {})}
-    )
 
 
 async def _answer(request: Request, server: ServerOfCaller, page: _Page, query: Query) -> Response:

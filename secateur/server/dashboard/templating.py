@@ -11,12 +11,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from fastapi import Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from secateur import __version__
 from secateur.drawing.quantity import byte_text, duration_text
-from secateur.partitioning.types.type_text import field_name
+from secateur.partitioning.types.sql_text import field_name
 from secateur.server.dashboard.readings import Readings
 
 MEMBERS: Final = "SELECT * FROM secateur.members ORDER BY id"
@@ -121,7 +122,7 @@ STATIC_FILES: Final[Mapping[str, tuple[str, bytes]]] = MappingProxyType(
     }
 )
 """Type and content of the style sheet, the scripts and the icon."""
-PAGE_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
+_PAGE_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "Content-Security-Policy": (
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
@@ -135,6 +136,13 @@ _LINE: Final = "<!-- the line of the cluster -->"
 """Its place in a kept text. No text of a user looks like it: a page escapes those."""
 
 _Key = tuple[str, tuple[tuple[str, str], ...]]
+
+
+def html_answer(text: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A page, or a part of one."""
+    return Response(
+        text, status_code=status, media_type="text/html; charset=utf-8", headers={**_PAGE_HEADERS, **(headers or {})}
+    )
 
 
 def rendered(name: str, values: Mapping[str, Any]) -> str:

@@ -11,8 +11,8 @@ import pytest
 from secateur import errors
 from secateur.http import PARAMETER_TYPES
 from secateur.server import ServerLimits
+from secateur.server.answers import status_of
 from secateur.server.dag_forms import VertexForm
-from secateur.server.problems import status_of
 from secateur.tunable import tunables_of
 
 PAGE = (Path(__file__).parents[3] / "docs" / "http.md").read_text(encoding="utf-8")

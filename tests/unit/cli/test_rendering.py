@@ -1,3 +1,5 @@
+"""What commands write: rows, and the message of one that failed."""
+
 from __future__ import annotations
 
 import io
@@ -6,8 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+import typer
 
-from secateur.cli import OutputFormat, write_rows
+from secateur.cli import CommandError, OutputFormat, failing_with_a_message, write_rows
+from secateur.errors import UnreachableError
 
 
 class Rows:
@@ -60,3 +64,29 @@ def test_later_rows_may_be_wider() -> None:
     lines = drawn((number, "wide" if number == 10_000 else "a") for number in range(10_001))
     assert lines[1] == "┃ n    ┃ n ┃"
     assert lines[-3:] == ["│ 9999 │ a │", "│ 10000 │ wide │", "└───────┴──────┘"]
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (UnreachableError("nobody is there"), 1, "UnreachableError: nobody is there\n"),
+        (CommandError("no file"), 1, "no file\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+    ids=["an error", "a command", "ctrl-c"],
+)
+def test_a_command_that_fails_ends_with_its_message_and_a_code(
+    capsys: pytest.CaptureFixture[str], raised: BaseException, code: int, said: str
+) -> None:
+    @failing_with_a_message
+    def command() -> None:
+        raise raised
+
+    with pytest.raises(typer.Exit) as ended:
+        command()
+    assert ended.value.exit_code == code
+    assert capsys.readouterr() == ("", said)
+
+
+def test_a_command_that_works_ends_with_what_it_returns() -> None:
+    assert failing_with_a_message(lambda number: number + 1)(1) == 2

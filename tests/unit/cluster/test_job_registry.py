@@ -7,7 +7,7 @@ import pytest
 from secateur.cluster.controller import JobRecord, JobRegistry, RegisteredJob
 from secateur.dag import JobConfig
 from secateur.errors import JobExistsError, JobFailedError, LimitExceededError, UnknownJobError
-from secateur.partitioning.topology import JobRequirements
+from secateur.protocol import JobRequirements
 
 
 def job(job_id: str, name: str | None = None) -> RegisteredJob:

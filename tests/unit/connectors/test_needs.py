@@ -11,9 +11,9 @@ from secateur.dag.supplier import SourceQuery
 from secateur.errors import DagError, ParameterError, UnknownTableError
 from secateur.partitioning.schemes import HashComponent, build_scheme
 from secateur.partitioning.tables import Column, TableDef
-from secateur.partitioning.topology import JobRequirements
 from secateur.partitioning.types import parse_type
 from secateur.pipeline import Pipeline, Stage
+from secateur.protocol import JobRequirements
 
 TYPES = {"k": parse_type("BIGINT"), "n": parse_type("BIGINT")}
 

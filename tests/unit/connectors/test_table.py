@@ -13,7 +13,7 @@ import pytest
 
 from secateur.connectors import collect, table_source
 from secateur.connectors.table import TableSource
-from secateur.connectors.table_condition import ConditionSource
+from secateur.connectors.table_sources import ConditionSource
 from secateur.dag import DAG, FrozenDAG, JobConfig, Param, between
 from secateur.errors import (
     DagError,

@@ -21,8 +21,7 @@ from msgspec.structs import replace
 from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.admission.tenants import TenantAccount, TenantAccounts
 from secateur.cluster.member.statements.open_results import OpenResults
-from secateur.engine.processor_meter import METER
-from secateur.engine.threads import WORK, StatementWork
+from secateur.engine.threads import METER, WORK, StatementWork
 from secateur.errors import LimitExceededError
 from secateur.protocol.message import Role
 from secateur.protocol.operations import Operation

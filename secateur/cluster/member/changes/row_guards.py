@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
+from secateur.duckdb_expressions import RowChecks
 from secateur.errors import PolicyError
-from secateur.partitioning.tables.identifier import text_literal
 from secateur.partitioning.tables.table import CheckDef, Column, TableDef
+from secateur.partitioning.types.sql_text import text_literal
 from secateur.protocol.access import NO_ROW, PolicyFilter, Rights, WriteKind
-from secateur.row_checks import RowChecks
 from secateur.storage.delta import FewRows
 from secateur.wire import ShortTable
 

@@ -18,7 +18,7 @@ from secateur.engine.runtime.runtime import JobRuntime
 from secateur.errors import DeadlineError, Error, InternalError, LimitExceededError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol import jobs
-from secateur.protocol.job_placement import JobPlacement
+from secateur.protocol.job_description import JobPlacement
 from secateur.protocol.message import Acknowledged, Failure
 from secateur.tracing import ServedSpan
 from secateur.wire import Reply, Request, encode_table

@@ -28,7 +28,7 @@ from secateur.partitioning.topology.owner_routing import split
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.catalog import MakeRanges
 from secateur.protocol.changes import WriteRows
-from secateur.protocol.job_placement import (
+from secateur.protocol.job_description import (
     PARTITIONS_LISTED_MAX,
     EdgeTarget,
     JobPlacement,

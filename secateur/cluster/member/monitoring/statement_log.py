@@ -29,7 +29,6 @@ from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
 from secateur.engine.threads import WORK, StatementWork
 from secateur.errors import JobCancelledError, ProgrammingError
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkedOut, WorkOutChange
-from secateur.protocol.plan_summary import buckets_of
 from secateur.protocol.query import (
     Execute,
     Executed,
@@ -42,7 +41,7 @@ from secateur.protocol.query import (
     StatementEntry,
     Statements,
 )
-from secateur.protocol.tenants import GetTenantHours, TenantHours
+from secateur.protocol.summaries import GetTenantHours, TenantHours, buckets_of
 from secateur.wire import PeerInfo, Reply, Request
 
 _ENDED_MAX: Final = 1000

@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 import msgspec
 
 from secateur.protocol.changes import ChangedRows, WorkedOut
-from secateur.protocol.plan_summary import LatencyHistogram, ListedExecutions, PlanSummary
 from secateur.protocol.query import Executed, ExecutionTotals, PlanExecutions
+from secateur.protocol.summaries import LatencyHistogram, ListedExecutions, PlanSummary
 
 EndedStatement: TypeAlias = tuple[int, str, bool, float, float, msgspec.Struct | None, str | None, str]
 """Number, id of the plan, whether it was pruned, seconds since the epoch, seconds that it took, what the answer says,
@@ -64,7 +64,7 @@ class StatementSums:
 
         Args:
             entries: The statements.
-            buckets: The bucket of the time of each, see :func:`~secateur.protocol.plan_summary.buckets_of`.
+            buckets: The bucket of the time of each, see :func:`~secateur.protocol.summaries.buckets_of`.
         """
         times_ms = [1000 * entry[4] for entry in entries]
         by_plan: defaultdict[str, list[int]] = defaultdict(list)

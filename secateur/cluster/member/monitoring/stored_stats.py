@@ -18,7 +18,7 @@ from secateur.native import native_module
 from secateur.protocol.membership import GetMemberStats, GetVitals, MemberStats, StoredTable, UsedTable, Vitals
 from secateur.protocol.metrics import VertexMetrics
 from secateur.protocol.query import ExecutionTotals
-from secateur.protocol.steps import QueryStep
+from secateur.protocol.query_parts import QueryStep
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request
 

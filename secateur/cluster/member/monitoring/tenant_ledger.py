@@ -13,9 +13,8 @@ from typing import Final
 from secateur.cluster.member.admission.tenants import TenantAccounts, TenantUse
 from secateur.cluster.member.monitoring.statement_sums import EndedStatement
 from secateur.protocol.changes import ChangedRows, WorkedOut
-from secateur.protocol.plan_summary import LatencyHistogram
 from secateur.protocol.query import Executed
-from secateur.protocol.tenants import OTHERS, TenantHour
+from secateur.protocol.summaries import OTHERS, LatencyHistogram, TenantHour
 from secateur.wire import ShortTable
 
 HOUR_S: Final = 3600
@@ -59,7 +58,7 @@ class TenantLedger:
 
         Args:
             entries: The statements, in the order in which they have ended.
-            buckets: The bucket of the time of each, see :func:`~secateur.protocol.plan_summary.buckets_of`.
+            buckets: The bucket of the time of each, see :func:`~secateur.protocol.summaries.buckets_of`.
         """
         if not entries:
             return

@@ -22,11 +22,9 @@ from typing import Any, Final
 from secateur.cluster.loop_thread import BackgroundTasks, threads_end
 from secateur.cluster.settings import Fsync
 from secateur.errors import DiskError
-from secateur.storage.log.checkpoint import Checkpoint
+from secateur.storage.log.checkpoint import SEGMENT, Checkpoint
 from secateur.storage.log.disk import Disk
-from secateur.storage.log.frames import FrameWriter
-from secateur.storage.log.records import MakeBody, WrittenSnapshot
-from secateur.storage.log.replay import SEGMENT
+from secateur.storage.log.records import FrameWriter, MakeBody, WrittenSnapshot
 
 _log = logging.getLogger(__name__)
 

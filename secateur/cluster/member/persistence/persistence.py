@@ -20,10 +20,9 @@ from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import DiskError
 from secateur.protocol.recovery import ClusterRecord
-from secateur.storage.log.checkpoint import Checkpoint
+from secateur.storage.log.checkpoint import Checkpoint, recover
 from secateur.storage.log.disk import Disk
 from secateur.storage.log.records import CheckpointHead, WrittenSnapshot
-from secateur.storage.log.replay import recover
 from secateur.storage.member_store import MemberStore
 
 _log = logging.getLogger(__name__)

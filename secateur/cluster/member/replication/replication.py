@@ -34,8 +34,8 @@ from secateur.partitioning.topology.topology import Ownership, Topology
 from secateur.storage.change import ChangeOperation
 from secateur.storage.delta import FewRows
 from secateur.storage.hosted_tables import HostedTable
+from secateur.storage.log.checkpoint import RecoveredCopy
 from secateur.storage.log.records import MakeBody
-from secateur.storage.log.replay import RecoveredCopy
 from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import ShortTable, encode_rows

@@ -42,7 +42,7 @@ from secateur.protocol.catalog import (
     ListedPartitions,
     ListExternalPartitions,
 )
-from secateur.protocol.job_config import JobConfig
+from secateur.protocol.job_description import JobConfig
 from secateur.wire import Reply, Request
 
 T = TypeVar("T")

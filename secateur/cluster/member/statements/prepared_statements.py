@@ -29,13 +29,13 @@ from secateur.cluster.member.statements.local_execution import (
     check_count,
     check_versions,
 )
+from secateur.duckdb_expressions import complete, complete_without_evaluation
 from secateur.engine.sql.select_plan import FetchedRows, SelectPlan
 from secateur.engine.threads import in_thread
 from secateur.errors import KeysChangedError, TopologyChangedError
-from secateur.expression_values import complete, complete_without_evaluation
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.query import Execute, GetPlan
-from secateur.protocol.steps import ReadRequirements
+from secateur.protocol.query_parts import ReadRequirements
 from secateur.storage.member_store import MemberStore
 
 

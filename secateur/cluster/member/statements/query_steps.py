@@ -31,8 +31,8 @@ from secateur.errors import DataError, DeadlineError, KeysChangedError, MemberLo
 from secateur.protocol.metrics import RunProfile
 from secateur.protocol.operations import Operation
 from secateur.protocol.query import CloseResult, Execute, Executed, ExecutePart, Profile, Profiled, Since
+from secateur.protocol.query_parts import NarrowedScans, QueryStep, ReadRequirements, StepResult, SubqueryUse
 from secateur.protocol.statements import ResultColumn
-from secateur.protocol.steps import NarrowedScans, QueryStep, ReadRequirements, StepResult, SubqueryUse
 from secateur.wire import Payload, PeerInfo, Reply, Request, ShortTable, decode_tables
 
 _LIST_BYTES_MAX: Final = 1 << 20

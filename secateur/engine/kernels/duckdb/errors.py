@@ -14,8 +14,8 @@ import duckdb
 
 from secateur import errors
 from secateur.memory_database import open_database
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.sql_text import quoted
 
 _MEANING: Final[tuple[tuple[type[duckdb.Error], str, type[errors.Error]], ...]] = (
     (duckdb.ParserException, "", errors.SqlSyntaxError),

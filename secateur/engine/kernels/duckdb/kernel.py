@@ -23,7 +23,6 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from secateur.engine.kernels.duckdb.binder import Binder
 from secateur.engine.kernels.duckdb.cancellation import Cancellation, running_under
 from secateur.engine.kernels.duckdb.errors import translated, unreadable
 from secateur.engine.kernels.duckdb.result_types import arrow_type, delivered_type, delivery_sql
@@ -35,13 +34,13 @@ from secateur.engine.kernels.duckdb.results import (
     exported,
     reader_of,
 )
-from secateur.engine.kernels.duckdb.slot import Slot, is_about_rows, rows_told_apart
+from secateur.engine.kernels.duckdb.slot import Binder, Slot, is_about_rows, rows_told_apart
 from secateur.engine.threads import call_with_low_priority
 from secateur.engine_limits import EngineLimits
 from secateur.errors import InterfaceError, ParameterError
 from secateur.memory_database import open_database
-from secateur.partitioning.tables.identifier import text_literal
 from secateur.partitioning.types.column_type import SqlType
+from secateur.partitioning.types.sql_text import text_literal
 
 Casts = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 

@@ -1,10 +1,14 @@
-"""A slot: one DuckDB cursor, prepared for one statement, whose views read other tables in each call.
+"""Statements prepared in DuckDB: slots, whose views read other tables in each call, and the binder, which only binds.
 
 A text whose comparisons of rows DuckDB could not evaluate is changed before it is prepared (:func:`rows_told_apart`).
 
 Registering an Arrow object costs more than a small statement does. Over small tables a slot therefore registers once an
 object whose content is exchanged for each call. Large tables are registered anew each time: DuckDB knows the row count
 only of a registered table, and orders joins by it.
+
+Planning one statement binds dozens of texts over the same few relations, which need not exist. A binder therefore keeps
+its cursor, and its relations as views without rows: a view costs as much as binding a small text, and is made again
+only if a relation of its name had other columns before.
 """
 
 from __future__ import annotations
@@ -18,18 +22,22 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from secateur.engine.kernels.duckdb.result_types import arrow_type
+from secateur.engine.kernels.duckdb.result_types import arrow_type, delivered_type
 from secateur.errors import ParameterError, ProgrammingError
 from secateur.memory_database import ExchangeableRows
-from secateur.partitioning.tables.identifier import quoted
 from secateur.partitioning.types.arrow_layout import without_struct_offsets
-from secateur.partitioning.types.column_type import TypeKind
+from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.sql_text import quoted, text_literal
 
 _JSON: Final = pa.json_()
 _EXCHANGEABLE_ROWS_MAX: Final = 20_000
 """Up to so many rows in all, relations are read through exchangeable views, because a wrong join order costs less than
 a registration.
 """
+
+_VIEWS_MAX: Final = 256
+_PLAIN: Final = "skip_null := true, skip_empty := true, skip_default := true"
+"""Fields that say nothing are left out."""
 
 
 class Slot:
@@ -278,3 +286,78 @@ def _row_comparisons(data: Any) -> Iterator[dict[str, Any]]:
 
 def _is_row(node: Any) -> bool:
     return node.get("class") == "FUNCTION" and node.get("function_name") == "row" and bool(node.get("arguments"))
+
+
+class Binder:
+    """A cursor of its own for binding alone. Not thread-safe.
+
+    Args:
+        cursor: Used by this binder only; the owner of the binder closes it.
+    """
+
+    __slots__ = ("_kind", "_prepared", "_rows", "_shown", "_tables", "cursor")
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, *, has_tables: bool = False) -> None:
+        self.cursor = cursor
+        self._kind, self._rows = ("TABLE", " WITH NO DATA") if has_tables else ("VIEW", "")
+        self._tables: Binder | None = None
+        self._prepared: set[str] = set()
+        self._shown: dict[str, tuple[tuple[str, str], ...] | None] = {}
+
+    def describe(
+        self, sql: str, relations: Mapping[str, Mapping[str, SqlType | str]], params: Sequence[Any]
+    ) -> tuple[tuple[str, str], ...]:
+        """As :meth:`DuckDBKernel.describe`."""
+        statement, names = parameters_of_select(self.cursor, sql)
+        self._show(sql, relations)
+        relation = self.cursor.sql(statement, params=values_of(names, params)) if names else self.cursor.sql(statement)
+        texts = (delivered_type(text) if text == '"NULL"' else text for text in map(str, relation.types))
+        return tuple(zip(relation.columns, texts, strict=True))
+
+    def plan(self, sql: str, relations: Mapping[str, Mapping[str, SqlType | str]]) -> bytes:
+        """As :meth:`DuckDBKernel.plan`."""
+        if self._kind == "VIEW":
+            # A plan shows the columns that it reads of a table; a view would be opened in it.
+            self._tables = self._tables or Binder(self.cursor.cursor(), has_tables=True)
+            return self._tables.plan(sql, relations)
+        self._show(sql, relations)
+        return self._said("json_serialize_plan", ", optimize := false", sql).encode()
+
+    def trees(self, statements: Sequence[str]) -> tuple[str, ...]:
+        """As :meth:`DuckDBKernel.trees`."""
+        return tuple(self._said("json_serialize_sql", "", sql) for sql in statements)
+
+    def _said(self, function: str, options: str, sql: str) -> str:
+        """What a function says of a text. To bind its call each time would cost as much as a short text."""
+        if function not in self._prepared:
+            self.cursor.execute(f"PREPARE {function} AS SELECT {function}($1, {_PLAIN}{options})")
+            self._prepared.add(function)
+        ((said,),) = self.cursor.execute(f"EXECUTE {function}({text_literal(sql)})").fetchall()
+        return str(said)
+
+    def _show(self, sql: str, relations: Mapping[str, Mapping[str, SqlType | str]]) -> None:
+        """Let the next text see the relations, and none that it could only mean by mistake."""
+        folded = sql.casefold()
+        made = {
+            name: tuple((column, str(kind)) for column, kind in schema.items()) for name, schema in relations.items()
+        }
+        strange = [
+            name
+            for name in self._shown
+            if name not in made and (len(self._shown) > _VIEWS_MAX or name.casefold() in folded)
+        ]
+        changed = [name for name, schema in made.items() if self._shown.get(name) != schema]
+        if not strange and not changed:
+            return
+        texts = [f"DROP {self._kind} IF EXISTS {quoted(name)}" for name in strange]
+        for name in changed:
+            columns = (
+                ", ".join(f"CAST(NULL AS {kind}) AS {quoted(column)}" for column, kind in made[name])
+                or 'NULL AS "rows without columns"'
+            )
+            texts.append(f"CREATE OR REPLACE TEMP {self._kind} {quoted(name)} AS SELECT {columns}{self._rows}")
+            self._shown[name] = None  # if the statements fail half-way, there may be a view
+        self.cursor.execute("; ".join(texts))
+        for name in strange:
+            del self._shown[name]
+        self._shown.update(made)

@@ -1,0 +1,359 @@
+"""One statement for many sets of parameters: those that one member answers go to it in one frame.
+
+All members are asked at the same time. A query over several members, with many rows or with an error runs as it does
+alone.
+
+Changes of one partition are made in the order of their sets, since one frame brings them to one primary; those of
+different partitions have no order among themselves, and need none. A set that changes several partitions, or whose
+statement reads other rows as well, waits for all before it and is waited for.
+
+Batched changes: an ``INSERT ... ON CONFLICT DO UPDATE`` of very many rows as one statement with list parameters.
+
+The rows of one batch have distinct keys, so the order in which they meet the table does not matter; the next row of a
+key that has come before begins the next batch. Values that are not exactly of their columns' types are left to the
+user's own statement, row by row, and so are the rows of a small batch: many in one frame to each primary.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, TypeAlias, assert_never
+
+from secateur.client.dbapi.parameters import ordered_values, values_of
+from secateur.client.execution.change import (
+    AskedBefore,
+    ChangeResult,
+    run_change,
+    run_coordinated_change,
+    unknown_outcome,
+)
+from secateur.client.execution.execute import Params, StatementCall
+from secateur.client.execution.routing import ExecutionMode, MemberBatch, only_member, partitions_of
+from secateur.client.execution.select import SelectResult, run_select
+from secateur.client.session import Session
+from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError
+from secateur.partitioning.types.python_column import as_they_stand
+from secateur.protocol.changes import ROW_CHANGES
+from secateur.protocol.hello import Pruning
+from secateur.protocol.many import ChangedMany, ChangeMany, ExecutedMany, ExecuteMany
+from secateur.protocol.query import Executed
+from secateur.protocol.statements import BatchInsert, ChangeStatement, CoordinatedChange, SelectStatement
+from secateur.wire import Answer, ShortTable
+
+_SETS_AT_ONCE: Final = 4096
+"""Executions that are under way at the same time."""
+
+_Call: TypeAlias = StatementCall[ChangeStatement[SelectStatement]] | StatementCall[CoordinatedChange[SelectStatement]]
+
+
+def run_selects(calls: Sequence[StatementCall[SelectStatement]]) -> list[SelectResult]:
+    """Run a planned SELECT for many sets of parameters; returns the results in their order.
+
+    Each execution is a statement of its own, with rows of its own moment.
+
+    Raises:
+        Error: As :func:`~secateur.client.execution.select.run_select`.
+    """
+    return [
+        result
+        for start in range(0, len(calls), _SETS_AT_ONCE)
+        for result in _results(calls[start : start + _SETS_AT_ONCE])
+    ]
+
+
+def _results(calls: Sequence[StatementCall[SelectStatement]]) -> Iterator[SelectResult]:
+    found: dict[int, SelectResult] = {}
+    batches = _batches(calls)
+    while batches:
+        left = []
+        asked = [(batch.member, _questions(calls, batch)) for batch in batches]
+        for batch, answer in zip(batches, calls[0].session.answers_of(asked), strict=True):
+            if isinstance(answer, Error):
+                continue  # each says for itself what is wrong, or follows partitions that have moved
+            found.update(_found(calls, batch, answer))
+            answered = len(answer.message.answers)
+            rest = batch.behind(answered, answered + batch.alone)
+            if len(rest.positions) > 1:
+                left.append(rest)
+        batches = left
+    for position, call in enumerate(calls):
+        yield found.get(position) or run_select(call)
+
+
+def _batches(calls: Sequence[StatementCall[SelectStatement]]) -> list[MemberBatch[int]]:
+    """The executions that are worth a frame for several, by member and plan."""
+    begun: dict[tuple[str, str], MemberBatch[int]] = {}
+    batches: list[MemberBatch[int]] = []
+    for position, call in enumerate(calls):
+        member, params = _placed(call)
+        if member is None:
+            continue
+        key = member, call.statement.plan_id
+        batch = begun.get(key)
+        if batch is None or batch.is_full:
+            batch = begun[key] = MemberBatch(member, [], [])
+            batches.append(batch)
+        batch.add(position, params)
+    return [batch for batch in batches if len(batch.positions) > 1]
+
+
+def _placed(call: StatementCall[SelectStatement]) -> tuple[str | None, Sequence[Any]]:
+    """The member that can be asked for an execution together with others, or None, and the parameters of the plan."""
+    session, statement = call.session, call.statement
+    if session.pruning is not Pruning.ON or statement.steps is not None:
+        return None, ()
+    try:
+        params = values_of(statement, call.params, call.started)
+        return session.when_known(lambda: only_member(session, statement, params)), params
+    except Error:
+        return None, ()  # said, or solved, when it runs alone
+
+
+def _questions(calls: Sequence[StatementCall[SelectStatement]], batch: MemberBatch[int]) -> ExecuteMany:
+    return ExecuteMany(calls[batch.positions[0]].statement.plan_id, batch.params)
+
+
+def _found(
+    calls: Sequence[StatementCall[SelectStatement]], batch: MemberBatch[int], answer: Answer[ExecutedMany]
+) -> Iterator[tuple[int, SelectResult]]:
+    session, answers = calls[0].session, answer.message.answers
+    members_total = len(session.known_topology.members)
+    for position, said in zip(batch.positions, answers, strict=False):
+        yield position, _result(calls[position], said, members_total)
+    if answers:
+        session.note_topology(answers[-1].topology_version)
+        session.note_statistics(answers[-1].statistics_version)
+
+
+def _result(call: StatementCall[SelectStatement], said: Executed, members_total: int) -> SelectResult:
+    stats = call.stats(
+        execution=ExecutionMode.LOCAL,
+        members_touched=1,
+        partitions_read=said.partitions_read,
+        partitions_total=said.partitions_total,
+        topology_version=said.topology_version,
+        members_total=members_total,
+    )
+    return SelectResult(ShortTable(said.values or [], said.rows), call.statement.columns, stats)
+
+
+class ManyChanges:
+    """The executions of one UPDATE, DELETE or change that one member works out, begun when they are worth a frame.
+
+    Args:
+        session: The connection.
+
+    Attributes:
+        has_made: Whether an execution has been carried out.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.has_made = False
+        self._session = session
+        self._batches: dict[str, MemberBatch[_Call]] = {}
+        self._begun_with: tuple[str, int] | None = None  # the plan, and the version of the owners
+        self._rows = 0
+
+    def add(self, call: _Call) -> None:
+        """The next execution.
+
+        Raises:
+            Error: As :func:`~secateur.client.execution.change.carry_out`, of this execution or of one before; those
+                before that one are made, and some of those between them may be.
+        """
+        member, params, version = self._placed(call)
+        if member is None:
+            self.finish()
+            self.made(_run(call).rows)
+            return
+        begun_with = call.statement.select.plan_id, version
+        if begun_with != self._begun_with:
+            # A frame to another member, or of another plan, may overtake one with changes of the same row.
+            self.finish()
+            self._begun_with = begun_with
+        batch = self._batches.get(member)
+        if batch is None:
+            batch = self._batches[member] = MemberBatch(member, [], [])
+        batch.add(call, params)
+        if batch.is_full:
+            self.finish()
+
+    def made(self, rows: int) -> None:
+        """An execution has changed so many rows."""
+        self.has_made = True
+        self._rows += rows
+
+    def finish(self) -> int:
+        """Carry out what was added; returns how many rows all executions have changed.
+
+        Raises:
+            Error: As :meth:`add`.
+        """
+        batches, self._batches = list(self._batches.values()), {}
+        while batches:
+            batches = self._carry_out(batches)
+        return self._rows
+
+    def _carry_out(self, batches: list[MemberBatch[_Call]]) -> list[MemberBatch[_Call]]:
+        """Ask the members once, and execute alone what stops an answer; returns the changes behind these."""
+        if len(batches) == 1 and len(batches[0].positions) == 1:
+            self.made(_run(batches[0].positions[0]).rows)
+            return []
+        asked = [_asked(batch) for batch in batches]
+        members = [batch.member for batch in batches]
+        answers = self._session.answers_of(list(zip(members, asked, strict=True)))
+        for answer in answers:
+            if not isinstance(answer, Error) and answer.message.rows:
+                self.made(sum(answer.message.rows))
+        left = []
+        for batch, message, answer in zip(batches, asked, answers, strict=True):
+            rest = self._one_by_one(batch, message, answer)
+            if rest.positions:
+                left.append(rest)
+        return left
+
+    def _one_by_one(
+        self, batch: MemberBatch[_Call], asked: ChangeMany, answer: Answer[ChangedMany] | Error
+    ) -> MemberBatch[_Call]:
+        """Execute what an answer leaves out, under the ids by which members know what they have made of it."""
+        count, unconfirmed = 0, len(batch.positions)
+        lost = answer if isinstance(answer, MemberLostError) else None
+        if not isinstance(answer, Error):
+            count, unconfirmed = len(answer.message.rows), answer.message.unconfirmed
+            lost = MemberLostError(f"member {batch.member} has made the change, and not every copy has confirmed it")
+        elif isinstance(answer, DeadlineError):
+            raise unknown_outcome(batch.positions[0].statement.table, answer) from answer
+        until = len(batch.positions) if isinstance(answer, Error) else count + max(unconfirmed, batch.alone)
+        for number, call in enumerate(batch.positions[count:until], count):
+            lost_answer = lost if number < count + unconfirmed else None
+            self.made(_run(call, (asked.id_of(number), lost_answer)).rows)
+        return batch.behind(count, until)
+
+    def _placed(self, call: _Call) -> tuple[str | None, Sequence[Any], int]:
+        """The primary that can be asked for a change together with others, or None.
+
+        With it come the parameters of the plan, and the version of the topology that names the primary.
+        """
+        select, session = call.statement.select, self._session
+        if session.pruning is not Pruning.ON or len(select.scans) != 1 or select.scans[0].replicated:
+            return None, (), 0
+        if isinstance(call.statement, CoordinatedChange) and not call.statement.is_single_partition:
+            return None, (), 0
+        scan = select.scans[0]
+
+        def primary(params: Sequence[Any]) -> tuple[str | None, int]:
+            ids, topology = partitions_of(scan, params), session.topology
+            if len(ids) != 1:
+                return None, 0
+            member = topology.ownership(scan.group).primary(ids[0])
+            topology.check_live([member])
+            return member, topology.version
+
+        try:
+            params = values_of(select, call.params, call.started)
+            member, version = session.when_known(lambda: primary(params))
+        except Error:
+            return None, (), 0  # said, or solved, when it runs alone
+        return member, params, version
+
+
+def _asked(batch: MemberBatch[_Call]) -> ChangeMany:
+    statement = batch.positions[0].statement
+    operation = ROW_CHANGES if isinstance(statement, CoordinatedChange) else statement.kind
+    return ChangeMany(statement.select.plan_id, batch.params, operation, uuid.uuid4().hex)
+
+
+def _run(call: _Call, before: AskedBefore | None = None) -> ChangeResult:
+    match call.statement:
+        case ChangeStatement() as statement:
+            return run_change(call.of(statement), before=before)
+        case CoordinatedChange() as statement:
+            return run_coordinated_change(call.of(statement), before=before)
+        case _:
+            assert_never(call.statement)
+
+
+_ROWS_MAX: Final = 10_000
+_ROWS_MIN: Final = 8
+"""Fewer rows cost less one by one, each by a kernel at the owner of its key, than one statement about them all."""
+_COMPILED_ROWS_MIN: Final = 10
+"""The same for each partition of the table where no kernel is needed for a row: such rows travel together.
+
+One statement merges its rows into the sorted rows of every partition: on three members with one backup it took as long
+as the rows by themselves at 80 rows in 8 partitions, 700 in 64, and more than 1,500 in 271.
+"""
+
+_BatchedCall: TypeAlias = StatementCall[CoordinatedChange[SelectStatement]]
+
+
+def add_coordinated_changes(many: ManyChanges, calls: Sequence[_BatchedCall]) -> None:
+    """Add executions of one statement, in order; many of them may become one statement about all rows.
+
+    Args:
+        many: To these.
+        calls: The executions, at least one.
+
+    Raises:
+        Error: As :meth:`ManyChanges.add`.
+    """
+    first = calls[0].statement
+    runs: Iterable[tuple[int, int]] = [(0, len(calls))]
+    cells = None
+    rows_min = _ROWS_MIN
+    if first.batch is not None and first.batch.is_row_compiled:
+        rows_min = max(rows_min, _COMPILED_ROWS_MIN * first.table.scheme.live_partition_count)
+    if first.batch is not None and len(calls) >= rows_min:
+        cells = _cells(first, first.batch, [call.params for call in calls])
+        if cells is not None:
+            runs = _runs_of_keys(first, first.batch, cells)
+    for start, stop in runs:
+        if cells is None or first.batch is None or stop - start < rows_min:
+            for call in calls[start:stop]:
+                many.add(call)
+            continue
+        many.finish()  # they may be changes of the same rows
+        many.made(_together(calls[start], first.batch, [values[start:stop] for values in cells]))
+
+
+def _together(call: _BatchedCall, batch: BatchInsert, lists: list[Any]) -> int:
+    """Carry out the statement about many rows that an execution is the first one of."""
+    prepared, cached = call.session.prepare(batch.sql, lists)
+    if not isinstance(prepared, CoordinatedChange):
+        raise InterfaceError(f"{batch.sql!r} should be a change of rows")
+    return run_coordinated_change(
+        StatementCall(call.session, batch.sql, lists, prepared, cached, call.started_s, call.started)
+    ).rows
+
+
+def _cells(
+    change: CoordinatedChange[SelectStatement], batch: BatchInsert, params: Sequence[Params]
+) -> list[list[Any]] | None:
+    """The values of each cell; None when one is not of its column's type as it stands."""
+    source = change.select
+    count = source.parameter_count - source.reads_clock
+    ordered = [ordered_values(given, count, source.parameter_names) for given in params]
+    cells = [[values[index] for values in ordered] for index, _ in batch.cells]
+    fitting = (
+        as_they_stand(values, change.table.column(name).type, column=name)
+        for values, (_, name) in zip(cells, batch.cells, strict=True)
+    )
+    return None if any(column is None for column in fitting) else cells
+
+
+def _runs_of_keys(
+    change: CoordinatedChange[SelectStatement], batch: BatchInsert, cells: Sequence[list[Any]]
+) -> Iterator[tuple[int, int]]:
+    """The first row and the end of each run of rows without repeated keys, which are sent together."""
+    keys = zip(
+        *(values for values, (_, name) in zip(cells, batch.cells, strict=True) if name in change.table.primary_key),
+        strict=True,
+    )
+    start, position = 0, 0
+    seen: set[tuple[Any, ...]] = set()
+    for position, key in enumerate(keys):
+        if key in seen or position - start == _ROWS_MAX:
+            yield start, position
+            start, seen = position, set()
+        seen.add(key)
+    yield start, position + 1
