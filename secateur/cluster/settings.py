@@ -257,6 +257,11 @@ class ClusterSettings:
         return self.allow_code and self.token is not None
 
     @property
+    def spill_path(self) -> Path | None:
+        """Where kernels and jobs spill what does not fit into memory; None for nowhere."""
+        return None if self.spill_directory is None else Path(self.spill_directory)
+
+    @property
     def lease_times(self) -> LeaseTimes:
         """The durations of leases."""
         return LeaseTimes(self.member_silence_s)
