@@ -80,7 +80,7 @@ def statements_at_controller(controller: Controller) -> Iterator[str]:
         ("requests", [request.statement for request in statements._requests.rows()]),
         ("plannings", [*planning._turns, *planning._behind, *planning._running]),
         ("turns of changes", list(publications._turns._turns)),
-        ("commands", [request for request, command in statements._commands.items() if not command.done()]),
+        ("commands", [request for request, command in controller._commands._running.items() if not command.done()]),
         ("loads that are published", list(controller._loads._publishing)),
     ):
         if held:
