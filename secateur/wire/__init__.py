@@ -13,6 +13,7 @@ from secateur.protocol.arrow_ipc import decode_batches, decode_schema, decode_ta
 
 if TYPE_CHECKING:
     from secateur.wire.channel import SILENCE_S, Channel
+    from secateur.wire.connection import FrameService
     from secateur.wire.frame_receiver import FrameReceiver
     from secateur.wire.frames import FRAME_PREFIX, Frame, FrameDecoder, FrameKind, Payload, encode_frame
     from secateur.wire.handshake import ClusterIdentity, TokenBook, hello
@@ -53,6 +54,7 @@ __all__ = [
     "FrameKind",
     "FrameReceiver",
     "FrameServer",
+    "FrameService",
     "Handled",
     "Handler",
     "Jwt",
@@ -87,6 +89,7 @@ __all__ = [
 
 _FILES = {
     "channel": ["SILENCE_S", "Channel"],
+    "connection": ["FrameService"],
     "frame_receiver": ["FrameReceiver"],
     "frames": ["FRAME_PREFIX", "Frame", "FrameDecoder", "FrameKind", "Payload", "encode_frame"],
     "handshake": ["ClusterIdentity", "TokenBook", "hello"],

@@ -66,7 +66,7 @@ def statements_at_member(member: Member) -> Iterator[str]:
             [key for key, made in member._storage.change_registry._known.items() if _is_pending(made)],
         ),
         ("admitted statements", [each for each in (admissions.long, admissions.quick) if each.running or each.waiting]),
-        ("tasks of connections", [task for task in member._server._tasks if not task.done()]),
+        ("tasks of connections", [task for task in member._server._accepted.tasks if not task.done()]),
     ):
         if held:
             yield f"{member.member_id} has {what}: {held}"

@@ -61,7 +61,7 @@ def inside(servers: Iterable[Any]) -> list[Any]:
     return [
         link
         for server in servers
-        for link in list(server._connections)
+        for link in list(server._accepted.open)
         if link._peer is not None and link._peer.role is not Role.CLIENT
     ]
 
@@ -122,7 +122,7 @@ def test_nobody_waits_for_a_silent_member(mortal: Cluster) -> None:
         conn.table("t").load(rows)
         silence(mortal, "m1")
         deaf = member(mortal, "m1")
-        on_loop(mortal, lambda: [connection._transport.pause_reading() for connection in deaf._server._connections])
+        on_loop(mortal, lambda: [connection._transport.pause_reading() for connection in deaf._server._accepted.open])
         mortal.kill_member("m2")
         assert states(mortal)["m2"] == "lost"
         conn.execute("CREATE TABLE u (id BIGINT PRIMARY KEY) BACKUPS 0")
@@ -217,7 +217,7 @@ def test_without_a_controller_a_member_gets_the_plan_of_a_text_from_one_that_has
         assert conn.execute(update, keys[:1]).rowcount == 1
         server = runtime._controller._server
         if is_silent:
-            on_loop(mortal, lambda: [connection._transport.pause_reading() for connection in server._connections])
+            on_loop(mortal, lambda: [connection._transport.pause_reading() for connection in server._accepted.open])
         else:
             runtime._loop.run(server.stop())
         for key in keys[1:]:

@@ -18,7 +18,7 @@ from secateur.engine.sql import QueryStage, SelectPlan, Strategy
 from secateur.errors import ProtocolError, TopologyChangedError, UnreachableError
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.protocol import MEMBER_OPERATIONS, GetPlan, Greeting, Hello, PlanAnswer, Role
-from secateur.wire import FrameServer, Handled, Peer, Reply, Request
+from secateur.wire import FrameServer, FrameService, Handled, Peer, Reply, Request
 
 FRAGMENT = Fragment("SELECT 1 AS k", (), (("k", "INTEGER"),))
 STAGE = QueryStage("final", FRAGMENT, at_coordinator=True)
@@ -69,7 +69,7 @@ async def fetched(
     """
     settings = ClusterSettings()
     parties = [Party(answer or has_none) for answer in (controller, *members)]
-    servers = [FrameServer(party, MEMBER_OPERATIONS, secret=settings.secret) for party in parties]
+    servers = [FrameServer(FrameService(party, MEMBER_OPERATIONS, secret=settings.secret)) for party in parties]
     for server in servers:
         await server.start()
     peers = Peers("m0", Role.MEMBER, settings)

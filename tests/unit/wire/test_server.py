@@ -53,6 +53,7 @@ from secateur.wire import (
     FrameDecoder,
     FrameKind,
     FrameServer,
+    FrameService,
     Handled,
     Limits,
     Reply,
@@ -605,7 +606,7 @@ class NoHandler:
 @pytest.mark.parametrize("library", ["asyncio", "uvloop"])
 def test_a_connection_that_is_just_being_made_goes_with_its_server(library: str, turns: int) -> None:
     async def stopped_meanwhile() -> socket.socket:
-        server = FrameServer(NoHandler(), WireOperation.at_server(Server.ANY))
+        server = FrameServer(FrameService(NoHandler(), WireOperation.at_server(Server.ANY)))
         await server.start()
         client = socket.create_connection((server.host, server.port), timeout=5)
         for _ in range(turns):
