@@ -53,9 +53,8 @@ class MemberReplication:
         self._storage = storage
         copies = self.copies = Replication(storage, peers, connections.report_out_of_sync)
         self.built_copies = BuiltCopies(storage, peers, copies, executor)
-        self.persistence = (
-            None if storage.log is None else Persistence(settings.cluster_id, storage, storage.log, copies)
-        )
+        log = storage.log
+        self.persistence = None if log is None else Persistence(settings.cluster_id, storage, log, copies)
         self.writes = MemberWrites(storage, copies)
         self.load_leases = LoadLeases(TerminationProtocol(storage.member_id, store.loads, member_ids), peers)
         self.loads = MemberLoads(

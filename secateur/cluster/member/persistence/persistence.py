@@ -58,8 +58,8 @@ class Persistence:
         self.record: ClusterRecord | None = None
         self.cut_bytes = 0
 
-    async def begin(self) -> bool:
-        """Read what is on disk, and record every change from now on; returns whether there was anything.
+    async def begin(self) -> None:
+        """Read what is on disk, and record every change from now on.
 
         Raises:
             DamagedDirectoryError: Files are not as they were written.
@@ -93,7 +93,6 @@ class Persistence:
                 self._disk.path,
                 found.log_bytes,
             )
-        return found.head is not None
 
     async def keep(self, record: ClusterRecord) -> None:
         """Have the newest record of the cluster on disk.

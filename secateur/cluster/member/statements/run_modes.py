@@ -254,19 +254,13 @@ class RunModes(PreparedStatements):
         self._results = storage.results
         self._hot_keys = storage.hot_keys
         self._admissions = admissions
-        statistics_version = self._statistics_version = plans.statistics_version
+        self._statistics_version = plans.statistics_version
         acknowledged = self._acknowledged = copies.acknowledgements.acknowledged
         self.misses = EstimateMisses(jobs.limits.estimate_miss_factor)
         self._distributed = DistributedStatements(storage, jobs, self.misses)
-        self._scattered = ScatteredStatements(
-            self._member_id, self._store, connections.peers, threads.quick, acknowledged
-        )
+        self._scattered = ScatteredStatements(storage, connections.peers, threads.quick, acknowledged)
         native = native_module()
-        self.native = (
-            None
-            if native is None
-            else NativeAnswers(native, self._store, statistics_version, acknowledged, self._hot_keys, plans.kept_max)
-        )
+        self.native = None if native is None else NativeAnswers(native, storage, plans, acknowledged)
         self._programs: dict[str, ServingProgram | None] = {}
         self._programs_of: OwnView | None = None
         self.first_stages = FirstStages(storage, plans, self._joined, self._scattered, acknowledged, self.native)
