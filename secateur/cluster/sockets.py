@@ -11,7 +11,7 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.errors import Error
 from secateur.protocol.message import Role
 from secateur.protocol.operations import OperationBase
-from secateur.wire import FrameService, Handler, PeerInfo, TokenBook, signed_token_verifier
+from secateur.wire import FrameService, Handler, PeerInfo, TokenBook, hello, signed_token_verifier
 from secateur.wire.peer import Peer
 from secateur.wire.server import ALIVE_S, FrameServer
 
@@ -120,11 +120,9 @@ def peer_at(
     return Peer(
         host,
         port,
-        token=settings.token,
-        client=name,
+        hello(settings.token, name, settings.identity(role)),
         timeout_s=settings.start_timeout_s if timeout_s is None else timeout_s,
         limits=settings.limits,
-        identity=settings.identity(role),
         on_broken=on_broken,
         tls=settings.tls,
     )

@@ -12,7 +12,7 @@ from secateur.exports import exports
 from secateur.protocol.arrow_ipc import decode_batches, decode_schema, decode_table, decode_tables, encode_table
 
 if TYPE_CHECKING:
-    from secateur.wire.channel import SILENCE_S, Channel
+    from secateur.wire.channel import SILENCE_S, Channel, SilenceRule
     from secateur.wire.connection import FrameService
     from secateur.wire.frame_receiver import FrameReceiver
     from secateur.wire.frames import FRAME_PREFIX, Frame, FrameDecoder, FrameKind, Payload, encode_frame
@@ -65,6 +65,7 @@ __all__ = [
     "Reply",
     "Request",
     "ShortTable",
+    "SilenceRule",
     "Tls",
     "TokenBook",
     "Waits",
@@ -88,7 +89,7 @@ __all__ = [
 ]
 
 _FILES = {
-    "channel": ["SILENCE_S", "Channel"],
+    "channel": ["SILENCE_S", "Channel", "SilenceRule"],
     "connection": ["FrameService"],
     "frame_receiver": ["FrameReceiver"],
     "frames": ["FRAME_PREFIX", "Frame", "FrameDecoder", "FrameKind", "Payload", "encode_frame"],

@@ -37,7 +37,7 @@ from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.conform import MissingColumns
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.changes import AbortLoad, PublishLoad, StreamBatch
+from secateur.protocol.changes import AbortLoad, PublishLoad, StageRows, StreamBatch
 
 PUBLISH_TIMEOUT_S: Final = 3600.0
 """Sorting and merging a large load takes minutes; giving up on a publication that goes on would leave the user in
@@ -89,17 +89,15 @@ class LoadWriter(DataSourceArrowWriter):
         """Stage the rows of one task."""
         context = TaskContext.get()
         assert context is not None  # Spark calls this in a task and nowhere else
-        attempt = context.taskAttemptId()
+        attempt, are_keys = context.taskAttemptId(), self.mode is WriteMode.DELETE
         stager = Stager(
             self.table,
             self.topology,
-            load_id=self.load_id,
-            attempt=attempt,
+            StageRows(self.load_id, self.table.table_id, attempt, [], are_keys),
             token=self.endpoint.token,
             tls=self.endpoint.tls,
             chunk_bytes=self.chunk_bytes,
-            make_ranges=None if self.mode is WriteMode.DELETE else self._make_ranges,
-            are_keys=self.mode is WriteMode.DELETE,
+            make_ranges=None if are_keys else self._make_ranges,
             missing=self.missing,
         )
         with noted_errors(), stager:

@@ -21,7 +21,18 @@ from secateur.errors import (
     UnreachableError,
 )
 from secateur.protocol import Greeting, Hello, Server
-from secateur.wire import FrameKind, FrameServer, FrameService, Handled, Limits, Peer, Reply, Request, encode_frame
+from secateur.wire import (
+    FrameKind,
+    FrameServer,
+    FrameService,
+    Handled,
+    Limits,
+    Peer,
+    Reply,
+    Request,
+    encode_frame,
+    hello,
+)
 
 OPERATIONS = WireOperation.at_server(Server.ANY)
 
@@ -178,7 +189,7 @@ async def test_too_many_in_flight_is_refused_here() -> None:
 async def test_a_wrong_token_is_said() -> None:
     server = FrameServer(FrameService(Service(), OPERATIONS, token="secret"))
     await server.start()
-    peer = Peer(server.host, server.port, token="other")
+    peer = Peer(server.host, server.port, hello("other"))
     for _ in range(2):
         with pytest.raises(AuthenticationError, match="the token is wrong"):
             await peer.request(Echo())
