@@ -26,7 +26,7 @@ import secateur
 from secateur import aio
 from secateur.cluster import Cluster
 from secateur.protocol import GetMemberStats, Role
-from secateur.wire import Channel
+from secateur.wire import Channel, hello
 
 _ENDLESS: Final = "SELECT count(*) FROM range(1000000000000)"
 _ENDLESS_STATEMENTS: Final = 20
@@ -82,7 +82,7 @@ async def _measured(cluster: Cluster, lookups: int) -> None:
 def _members(cluster: Cluster) -> list[Channel]:
     identity = cluster._settings.identity(Role.CONTROLLER)
     places = [member.address.rpartition(":") for member in cluster.members()]
-    return [Channel(host, int(port), token=cluster.token, identity=identity) for host, _, port in places]
+    return [Channel(host, int(port), hello(cluster.token, identity=identity)) for host, _, port in places]
 
 
 def _busy(members: Sequence[Channel]) -> int:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from secateur.protocol.hello import Greeting
 from secateur.protocol.message import Message
 from secateur.protocol.operations import ANYBODY, OperationBase, Server
-from secateur.wire import FrameServer, Handled, Peer, Reply, Request, decode_table, encode_table
+from secateur.wire import FrameServer, FrameService, Handled, Peer, Reply, Request, decode_table, encode_table
 
 __all__ = ["Carriage", "measure_carriage", "serve"]
 
@@ -116,7 +116,7 @@ def serve(port: Connection) -> None:
     """The other process: sends its port, and ends when the other end of the pipe says so."""
 
     async def run() -> None:
-        server = FrameServer(_Receiver(), SumOperation.at_server(Server.MEMBER))
+        server = FrameServer(FrameService(_Receiver(), SumOperation.at_server(Server.MEMBER)))
         await server.start()
         port.send(server.port)
         with suppress(EOFError):

@@ -47,7 +47,7 @@ from secateur.storage.layout import TableLayout
 from secateur.storage.merge import sort_rows
 from secateur.storage.partition import Partition
 from secateur.storage.sorted_rows import SortedRows
-from secateur.wire import Channel, FrameKind, FrameServer, Reply, Request, encode_frame
+from secateur.wire import Channel, FrameKind, FrameServer, FrameService, Reply, Request, encode_frame
 
 __all__ = ["main"]
 
@@ -212,7 +212,7 @@ def _serve(pipe: Connection, path: Path, loops: int) -> None:
     operations = {Operation.GET_ROWS.code: Operation.GET_ROWS}
     threads, servers = [LoopThread(f"loop {number}") for number in range(loops)], []
     for thread in threads:
-        servers.append(FrameServer(_Lookups(path), operations))
+        servers.append(FrameServer(FrameService(_Lookups(path), operations)))
         thread.run(servers[-1].start())
     pipe.send([server.port for server in servers])
     pipe.recv()

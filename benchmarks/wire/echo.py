@@ -13,7 +13,7 @@ import msgspec
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.message import Message
 from secateur.protocol.operations import ANYBODY, OperationBase, Server
-from secateur.wire import FrameServer, Handled, Reply, Request
+from secateur.wire import FrameServer, FrameService, Handled, Reply, Request
 
 __all__ = ["LENGTH", "EchoLater", "EchoNow", "Echoed", "serve"]
 
@@ -104,7 +104,7 @@ def serve(ports: Connection) -> None:
     """The server process: sends its two ports, and ends when the other end of the pipe does."""
 
     async def run() -> None:
-        server = FrameServer(Echo(), EchoOperation.at_server(Server.MEMBER))
+        server = FrameServer(FrameService(Echo(), EchoOperation.at_server(Server.MEMBER)))
         await server.start()
         bare = await asyncio.get_running_loop().create_server(BareEcho, "127.0.0.1", 0)
         ports.send((server.port, bare.sockets[0].getsockname()[1]))

@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 from secateur.errors import InterfaceError
 from secateur.forks import free_in_forks
-from secateur.wire import BLOCKING, Channel, Tls, Waits
+from secateur.wire import BLOCKING, Channel, Tls, Waits, hello
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ChannelOptions:
 
     def channel(self, host: str, port: int, *, timeout_s: float | None) -> Channel:
         """A channel to a process of the cluster, with another time-out; it connects at its first request."""
-        return Channel(host, port, token=self.token, timeout_s=timeout_s, tls=self.tls, waits=self.waits)
+        return Channel(host, port, hello(self.token), timeout_s=timeout_s, tls=self.tls, waits=self.waits)
 
 
 class ChannelPool:

@@ -16,7 +16,7 @@ from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.message import Message
 from secateur.protocol.operations import OperationBase
 from secateur.protocol.query import Execute, Executed
-from secateur.wire import SILENCE_S, Answer, CallControl, Channel, Payload
+from secateur.wire import SILENCE_S, Answer, CallControl, Channel, Payload, SilenceRule, hello
 
 R = TypeVar("R")
 
@@ -251,11 +251,9 @@ class MemberCalls(KnownTopology):
         return Channel(
             host,
             port,
-            token=options.token,
+            hello(options.token, session=self._id),
             timeout_s=options.timeout_s,
-            silence_s=self._silence_s,
-            is_awaited=lambda control: self._has_member_at(host, port, control),
-            session=self._id,
+            silence=SilenceRule(self._silence_s, lambda control: self._has_member_at(host, port, control)),
             tls=options.tls,
             waits=options.waits,
         )

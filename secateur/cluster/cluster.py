@@ -35,7 +35,7 @@ from secateur.protocol.copies import DrainMembers, GetRebalancing
 from secateur.protocol.hello import Pruning
 from secateur.protocol.membership import GetMembers, MemberInfo, NameMember, ReportMemberLost
 from secateur.protocol.message import Message, Role
-from secateur.wire import Channel, Jwt, Limits, Tls
+from secateur.wire import Channel, Jwt, Limits, Tls, hello
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -76,10 +76,8 @@ class Cluster:
         self._channel = Channel(
             host,
             int(port),
-            token=settings.token,
-            client="cluster owner",
+            hello(settings.token, "cluster owner", settings.identity(Role.CONTROLLER)),
             timeout_s=settings.start_timeout_s,
-            identity=settings.identity(Role.CONTROLLER),
             tls=settings.tls,
         )
         remember_tls(host_port, settings.tls)

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from secateur.client.dbapi.parameters import plain_values, values_of
 from secateur.cluster.member.statements.local_execution import bound_partitions, check_versions
-from secateur.cluster.member.statements.statements import StatementRunner
+from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.peers import ControllerRequests, Peers
 from secateur.dag.supplier import SourceQuery
 from secateur.engine.runtime.services import PlannedQuery
@@ -145,13 +145,13 @@ class SourceQueries:
 
     Args:
         store: The tables, as they are now.
-        statements: Has the plans.
+        plans: The plans of this member.
         controller: Plans what is not known here.
     """
 
-    def __init__(self, store: MemberStore, statements: StatementRunner, controller: ControllerRequests) -> None:
+    def __init__(self, store: MemberStore, plans: MemberPlans, controller: ControllerRequests) -> None:
         self._store = store
-        self._statements = statements
+        self._plans = plans
         self._controller = controller
         self._kept: KeptPlans[str, SelectStatement] = KeptPlans(_KEPT_MAX)
 
@@ -179,9 +179,9 @@ class SourceQueries:
     async def _bound(
         self, statement: SelectStatement, params: list[Any] | dict[str, Any], *, pruning: bool
     ) -> PlannedQuery:
-        plan = await self._statements.plan(statement.plan_id)
+        plan = await self._plans.plan(statement.plan_id)
         check_versions(self._store, plan)
-        values = await self._statements.with_values(plan, values_of(statement, params, time.time()))
+        values = await self._plans.with_values(plan, values_of(statement, params, time.time()))
         partitions = bound_partitions(plan, values, pruning=pruning)
         if not pruning:
             plan = replace(plan, scans=tuple(replace(scan, keys=KeySearch()) for scan in plan.scans))

@@ -257,6 +257,11 @@ class ClusterSettings:
         return self.allow_code and self.token is not None
 
     @property
+    def spill_path(self) -> Path | None:
+        """Where kernels and jobs spill what does not fit into memory; None for nowhere."""
+        return None if self.spill_directory is None else Path(self.spill_directory)
+
+    @property
     def lease_times(self) -> LeaseTimes:
         """The durations of leases."""
         return LeaseTimes(self.member_silence_s)
@@ -277,14 +282,33 @@ class ClusterSettings:
             raise ProgrammingError(
                 f"external_directories={self.external_directories!r}: a list of absolute paths of the members' machines"
             )
+        if self.data_directory is not None and not Path(self.data_directory).is_absolute():
+            raise ProgrammingError(
+                f"data_directory={self.data_directory!r}: an absolute path, the same for every process of the cluster"
+            )
+        if self.log_format not in LOG_FORMATS:
+            raise ProgrammingError(f"log_format={self.log_format!r}: it is one of {', '.join(map(repr, LOG_FORMATS))}")
+        if self.tracing is not None and not _FUNCTION.fullmatch(self.tracing):
+            raise ProgrammingError(f'tracing={self.tracing!r}: a function without arguments, as "module:function"')
+        if self.detached != (self.name is not None):
+            raise ProgrammingError(
+                f"detached={self.detached!r}, name={self.name!r}: a detached cluster has a name, by which attach(name)"
+                " finds it, and no other cluster has one"
+            )
+        if self.name is not None and not _NAME.fullmatch(self.name):
+            raise ProgrammingError(f"name={self.name!r}: letters, digits, _ and -, at most 64, beginning with a letter")
+        if refused := sorted(set(self.ray_actor_options or ()) - _RAY_OPTIONS):
+            raise ProgrammingError(
+                f"ray_actor_options={self.ray_actor_options!r}: {', '.join(refused)} is not for users; there is"
+                f" {', '.join(sorted(_RAY_OPTIONS))}"
+            )
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
         if self.memory_limit is not None and not self.memory_limit > (self.kernel_memory_bytes_max or 0):
             raise ProgrammingError(
                 f"memory_limit={self.memory_limit!r}: a number of bytes, more than kernel_memory_bytes_max, which is"
                 f" {self.kernel_memory_bytes_max!r}"
-            )
-        if self.data_directory is not None and not Path(self.data_directory).is_absolute():
-            raise ProgrammingError(
-                f"data_directory={self.data_directory!r}: an absolute path, the same for every process of the cluster"
             )
         for name in ("max_running_statements", "max_waiting_statements"):
             if getattr(self, name) < (least := int(name == "max_running_statements")):
@@ -301,28 +325,12 @@ class ClusterSettings:
             raise ProgrammingError(
                 f"hot_key_sampling={self.hot_key_sampling!r}: a number of statements, or 0 to sample none"
             )
-        if self.log_format not in LOG_FORMATS:
-            raise ProgrammingError(f"log_format={self.log_format!r}: it is one of {', '.join(map(repr, LOG_FORMATS))}")
-        if self.tracing is not None and not _FUNCTION.fullmatch(self.tracing):
-            raise ProgrammingError(f'tracing={self.tracing!r}: a function without arguments, as "module:function"')
         if not self.member_stall_s >= self.member_silence_s:
             raise ProgrammingError(
                 f"member_stall_s={self.member_stall_s!r}: at least member_silence_s, which is {self.member_silence_s!r}"
             )
         if not self.staged_load_idle_s > 0:
             raise ProgrammingError(f"staged_load_idle_s={self.staged_load_idle_s!r}: a number of seconds, more than 0")
-        if self.detached != (self.name is not None):
-            raise ProgrammingError(
-                f"detached={self.detached!r}, name={self.name!r}: a detached cluster has a name, by which attach(name)"
-                " finds it, and no other cluster has one"
-            )
-        if self.name is not None and not _NAME.fullmatch(self.name):
-            raise ProgrammingError(f"name={self.name!r}: letters, digits, _ and -, at most 64, beginning with a letter")
-        if refused := sorted(set(self.ray_actor_options or ()) - _RAY_OPTIONS):
-            raise ProgrammingError(
-                f"ray_actor_options={self.ray_actor_options!r}: {', '.join(refused)} is not for users; there is"
-                f" {', '.join(sorted(_RAY_OPTIONS))}"
-            )
         _ = self.lease_times
 
 

@@ -11,7 +11,7 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.errors import Error
 from secateur.protocol.message import Role
 from secateur.protocol.operations import OperationBase
-from secateur.wire import Handler, PeerInfo, TokenBook, signed_token_verifier
+from secateur.wire import FrameService, Handler, PeerInfo, TokenBook, hello, signed_token_verifier
 from secateur.wire.peer import Peer
 from secateur.wire.server import ALIVE_S, FrameServer
 
@@ -87,20 +87,12 @@ def listening(
         ProgrammingError: The keys of ``settings.jwt`` cannot be used.
     """
     verifier = None if settings.jwt is None else signed_token_verifier(settings.jwt)
-    return FrameServer(
-        handler,
-        operations,
-        host=own_address.bind_host,
-        port=port,
-        token=settings.token,
-        secret=settings.secret,
-        limits=settings.limits,
-        on_gone=on_gone,
-        alive_s=min(ALIVE_S, settings.member_silence_s / 4),
-        tls=settings.tls,
-        tokens=TokenBook(is_complete=False, verifier=verifier),
-        answered=answered,
+    tokens = TokenBook(is_complete=False, verifier=verifier)
+    service = FrameService(
+        handler, operations, settings.token, settings.secret, tokens, settings.limits, on_gone, answered
     )
+    alive_s = min(ALIVE_S, settings.member_silence_s / 4)
+    return FrameServer(service, host=own_address.bind_host, port=port, alive_s=alive_s, tls=settings.tls)
 
 
 def peer_at(
@@ -128,11 +120,9 @@ def peer_at(
     return Peer(
         host,
         port,
-        token=settings.token,
-        client=name,
+        hello(settings.token, name, settings.identity(role)),
         timeout_s=settings.start_timeout_s if timeout_s is None else timeout_s,
         limits=settings.limits,
-        identity=settings.identity(role),
         on_broken=on_broken,
         tls=settings.tls,
     )

@@ -22,7 +22,7 @@ from secateur.errors import AuthenticationError, Error, LimitExceededError, Para
 from secateur.partitioning.types.sql_text import text_literal
 from secateur.protocol.hello import Greeting
 from secateur.protocol.tokens import SIGNED_CHARS_MAX, digest_of
-from secateur.wire import Channel, Tls
+from secateur.wire import Channel, Tls, hello
 
 _CONNECT_TIMEOUT_S: Final = 2.0
 """A caller over HTTP may come back; a thread that waits for a controller serves nobody."""
@@ -219,7 +219,7 @@ class Callers:
 
         def greet() -> Greeting:
             host, port = parse_address(own.address)
-            with closing(Channel(host, port, token=token, timeout_s=_LOOK_S_MAX, tls=own.tls)) as channel:
+            with closing(Channel(host, port, hello(token), timeout_s=_LOOK_S_MAX, tls=own.tls)) as channel:
                 return channel.connect()
 
         asked_s = time.monotonic()

@@ -13,7 +13,8 @@ from secateur.protocol.arrow_ipc import decode_batches, decode_schema, decode_ta
 
 if TYPE_CHECKING:
     from secateur.wire.buffers import FrameReceiver
-    from secateur.wire.channel import SILENCE_S, Channel
+    from secateur.wire.channel import SILENCE_S, Channel, SilenceRule
+    from secateur.wire.connection import FrameService
     from secateur.wire.frames import FRAME_PREFIX, Frame, FrameDecoder, FrameKind, Limits, Payload, encode_frame
     from secateur.wire.handshake import ClusterIdentity, TokenBook, hello
     from secateur.wire.messages import Answer, Handled, Handler, PeerInfo, Reply, Request
@@ -52,6 +53,7 @@ __all__ = [
     "FrameKind",
     "FrameReceiver",
     "FrameServer",
+    "FrameService",
     "Handled",
     "Handler",
     "Jwt",
@@ -62,6 +64,7 @@ __all__ = [
     "Reply",
     "Request",
     "ShortTable",
+    "SilenceRule",
     "Tls",
     "TokenBook",
     "Waits",
@@ -85,7 +88,8 @@ __all__ = [
 ]
 
 _FILES = {
-    "channel": ["SILENCE_S", "Channel"],
+    "channel": ["SILENCE_S", "Channel", "SilenceRule"],
+    "connection": ["FrameService"],
     "buffers": ["FrameReceiver"],
     "frames": ["FRAME_PREFIX", "Frame", "FrameDecoder", "FrameKind", "Limits", "Payload", "encode_frame"],
     "handshake": ["ClusterIdentity", "TokenBook", "hello"],

@@ -10,12 +10,13 @@ import ssl
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
 from secateur import errors
 from secateur.protocol.codec import DECODE_ERRORS, Codec
-from secateur.protocol.hello import Greeting
+from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.message import Failure, Message
 from secateur.protocol.operations import OperationBase, operation_of
 from secateur.tracing import is_configured, is_traced
@@ -32,7 +33,7 @@ from secateur.wire.frames import (
     Payload,
     encode_frame,
 )
-from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
+from secateur.wire.handshake import hello, peer_limits
 from secateur.wire.messages import Answer, trace_frame
 from secateur.wire.tls import Tls, client_context, handshake_error
 from secateur.wire.waits import BLOCKING, TIMEOUTS, CallControl, Stream, Waits, wait_at_most
@@ -55,6 +56,20 @@ A working server sends a sign of life every second; see :data:`~secateur.wire.fr
 """
 
 
+@dataclass(frozen=True, slots=True)
+class SilenceRule:
+    """When a silent peer counts as lost.
+
+    Attributes:
+        after_s: The seconds until then, also while the connection is made.
+        is_awaited: Asked when the peer has been silent for so long while it owes an answer: whether it can still come,
+            for at most ``SILENCE_S``; told what may end the request. None: it cannot.
+    """
+
+    after_s: float = SILENCE_S
+    is_awaited: Callable[[CallControl | None], bool] | None = None
+
+
 class Channel:
     """One TCP connection to a :class:`~secateur.wire.server.FrameServer`.
 
@@ -67,16 +82,11 @@ class Channel:
     Args:
         host: Host name or address.
         port: Port.
-        token: The secret of the cluster, if it has one.
-        client: A name for the server's logs.
+        said: What it says first: who asks, with a proof.
         timeout_s: Seconds to wait for more of an answer unless the request has its own; None waits as long as the
             peer shows signs of life.
-        silence_s: Seconds after which a silent peer counts as lost, also while the connection is made.
-        is_awaited: Asked when the peer has been silent for ``silence_s`` while it owes an answer: whether it can still
-            come, for at most ``SILENCE_S``; told what may end the request. None: it cannot.
+        silence: When a silent peer counts as lost.
         limits: Bounds on frames, both ways; the server's bounds also apply if they are tighter.
-        identity: The identity to prove; None for a client.
-        session: What the connections of one client session have in common.
         tls: How to encrypt the connection, and whom to trust; None for a server without TLS.
         waits: What a request does while it waits.
     """
@@ -87,15 +97,11 @@ class Channel:
         self,
         host: str,
         port: int,
+        said: Hello | None = None,
         *,
-        token: str | None = None,
-        client: str | None = None,
         timeout_s: float | None = None,
-        silence_s: float = SILENCE_S,
-        is_awaited: Callable[[CallControl | None], bool] | None = None,
+        silence: SilenceRule = SilenceRule(),
         limits: Limits | None = None,
-        identity: ClusterIdentity | None = None,
-        session: str = "",
         tls: Tls | None = None,
         waits: Waits = BLOCKING,
     ) -> None:
@@ -103,10 +109,10 @@ class Channel:
         self.port = port
         self.hello = Greeting()
         """The server's answer to the hello of the present connection."""
-        self._hello = hello(token, client or f"python pid {os.getpid()}", identity, session)
+        self._hello = hello() if said is None else said
         self._timeout_s = timeout_s
-        self._silence_s = silence_s
-        self._is_awaited = is_awaited
+        self._silence_s = silence.after_s
+        self._is_awaited = silence.is_awaited
         self._tls = tls
         self._limits = limits or Limits()
         self._send_limits = self._limits

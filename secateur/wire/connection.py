@@ -15,7 +15,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
@@ -54,51 +54,78 @@ once from a peer that may make any of these requests, if it begins with the head
 """
 
 
-class ServerConnection(FrameReceiver):
-    """Reads frames, hands them to the handler, writes its answers."""
+@dataclass(frozen=True, slots=True)
+class FrameService:
+    """What a server does for those who connect.
 
-    def __init__(
-        self,
-        handler: Handler,
-        operations: Mapping[int, OperationBase],
-        connections: set[ServerConnection],
-        unproven: dict[ServerConnection, None],
-        tasks: set[asyncio.Task[None]],
-        *,
-        token: str | None,
-        secret: str | None,
-        limits: Limits,
-        held: PayloadBudget,
-        on_gone: Callable[[PeerInfo], None] | None = None,
-        refusal: Error | None = None,
-        tokens: TokenBook | None = None,
-        answered: Answered | None = None,
-    ) -> None:
+    Attributes:
+        handler: Answers the requests of all connections.
+        operations: The operations that it answers beside the hello, by code.
+        token: The secret that every connection has to prove in its hello; None asks for none.
+        secret: The secret that a peer has to prove to count as a process of the cluster; None treats all as clients.
+        tokens: Other tokens that it accepts, with their roles; none by default.
+        limits: Bounds of every connection.
+        on_gone: Called for every peer that disconnects after its hello.
+        answered: Answers statements before they become requests; None where nothing does.
+    """
+
+    handler: Handler
+    operations: Mapping[int, OperationBase]
+    token: str | None = field(default=None, repr=False)
+    secret: str | None = field(default=None, repr=False)
+    tokens: TokenBook = field(default_factory=TokenBook)
+    limits: Limits = field(default_factory=Limits)
+    on_gone: Callable[[PeerInfo], None] | None = None
+    answered: Answered | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedConnections:
+    """The connections of one server.
+
+    Attributes:
+        held: The bytes that they hold together.
+        open: All of them.
+        unproven: Those without a good hello, in the order in which they came.
+        tasks: What they work on; it may outlive them.
+    """
+
+    held: PayloadBudget
+    open: set[ServerConnection] = field(default_factory=set)
+    unproven: dict[ServerConnection, None] = field(default_factory=dict)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+class ServerConnection(FrameReceiver):
+    """Reads frames, hands them to the handler, writes its answers.
+
+    Args:
+        service: What the server does.
+        accepted: All connections of the server; it adds itself.
+        refusal: The answer to any hello; None to judge it.
+    """
+
+    def __init__(self, service: FrameService, accepted: AcceptedConnections, refusal: Error | None = None) -> None:
         super().__init__(HANDSHAKE_LIMITS, is_stranger=True)
-        self._handler = handler
-        self._operations = operations
-        self._on_gone = on_gone
-        self._refusal = refusal  # the answer to any hello; None to judge it
-        self._connections = connections  # the server's, and so are the tasks: they may outlive the connection
-        self._tasks = tasks
-        self._unproven = unproven  # in the order in which they came
-        self._held = held
+        self._service = service
+        self._handler = service.handler
+        self._operations = service.operations
+        self._limits = service.limits
+        self._accepted = accepted
+        self._tasks = accepted.tasks
+        self._held = accepted.held
+        self._refusal = refusal
         self._counted = 0  # bytes of the frame that is arriving
         self._is_held_up = False
         self._streams: set[asyncio.Task[None]] = set()
         self._abandonable: dict[int, asyncio.Task[None]] = {}  # by the id of the request
         self._in_flight = 0
-        self._token = token
-        self._tokens = tokens
-        self._secret = secret
-        self._limits = limits
         self._waiting: deque[Frame] = deque()
         self._trace: bytes | None = None  # the header of the frame before a request that is traced
         self._name = ""  # of this server, once it has said hello
         self._gone = asyncio.Event()
         self._peer: PeerInfo | None = None  # None until a good hello
         self._allowed: dict[int, OperationBase] = {}  # what the peer may request, as far as it has requested it
-        self._offered = answered
         self._answered: Answered | None = None  # until a good hello of a peer that may make any short request
         self._refused = False
         self._has_said_all = False  # nothing more can be sent: answers that come later are dropped
@@ -117,11 +144,12 @@ class ServerConnection(FrameReceiver):
             # A peer whose machine failed does not close the connection: the data sent to it, at least signs of life,
             # then time out.
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNACKNOWLEDGED_MS)
-        self._connections.add(self)
-        self._unproven[self] = None
-        if len(self._unproven) > self._limits.unproven_max:
-            oldest = next(iter(self._unproven))
-            del self._unproven[oldest]
+        self._accepted.open.add(self)
+        unproven = self._accepted.unproven
+        unproven[self] = None
+        if len(unproven) > self._limits.unproven_max:
+            oldest = next(iter(unproven))
+            del unproven[oldest]
             oldest._transport.abort()
         self._timer = self._loop.call_later(
             self._limits.hello_timeout_s,
@@ -148,12 +176,12 @@ class ServerConnection(FrameReceiver):
         self._counted = 0
         if self._timer is not None:
             self._timer.cancel()
-        self._connections.discard(self)
-        self._unproven.pop(self, None)
+        self._accepted.open.discard(self)
+        self._accepted.unproven.pop(self, None)
         for task in (*self._streams, *self._abandonable.values()):
             task.cancel()  # nobody is left to take the pieces; an iterator may otherwise wait for its next one for ever
-        if self._peer is not None and self._on_gone is not None:
-            self._on_gone(self._peer)
+        if self._peer is not None and self._service.on_gone is not None:
+            self._service.on_gone(self._peer)
 
     # -- for the server
 
@@ -175,7 +203,7 @@ class ServerConnection(FrameReceiver):
     def _act_as(self, peer: PeerInfo) -> None:
         self._peer = peer
         is_short = peer.role is Role.CLIENT and peer.token_role >= _SHORT_ROLE
-        self._answered = self._offered if is_short else None
+        self._answered = self._service.answered if is_short else None
 
     def _expire(self, token: GrantedToken) -> None:
         self._refuse(AuthenticationError(f"the token {token.id!r} has expired: connect with another one"))
@@ -277,15 +305,16 @@ class ServerConnection(FrameReceiver):
             self._held.release(len(frame.payload))
 
     def _greet(self, frame: Frame) -> None:
+        service, accepted = self._service, self._accepted
         try:
             if self._refusal is not None:
                 raise self._refusal
-            proven = check_hello(frame, self._token, self._secret, self._tokens)
+            proven = check_hello(frame, service.token, service.secret, service.tokens)
         except Error as error:
             self._refuse(error, frame.request_id)
             return
-        self._unproven.pop(self, None)
-        if len(self._connections) - len(self._unproven) > self._limits.connections_max:
+        accepted.unproven.pop(self, None)
+        if len(accepted.open) - len(accepted.unproven) > self._limits.connections_max:
             message = (
                 f"the server keeps at most {self._limits.connections_max} connections open: close some, or raise"
                 " connections_max"
@@ -302,11 +331,11 @@ class ServerConnection(FrameReceiver):
             connection_id,
             f"{host}:{port}",
             proven.client,
-            self._token is not None,
+            service.token is not None,
             proven.role,
             proven.session or f"connection {connection_id}",
             token,
-            None if self._tokens is None else self._tokens.rights(token),
+            service.tokens.rights(token),
         )
         self._decoder.limits = self._limits
         self._act_as(peer)

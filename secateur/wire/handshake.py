@@ -8,6 +8,7 @@ cluster.
 from __future__ import annotations
 
 import hmac
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -103,8 +104,18 @@ class Proven:
     token: GrantedToken | None = None
 
 
-def hello(token: str | None, client: str, identity: ClusterIdentity | None, session: str = "") -> Hello:
-    """The hello of a side that connects."""
+def hello(
+    token: str | None = None, client: str = "", identity: ClusterIdentity | None = None, session: str = ""
+) -> Hello:
+    """The hello of a side that connects.
+
+    Args:
+        token: The secret of the cluster, if it has one.
+        client: A name for the server's logs, such as a member id; by default that of the process.
+        identity: The identity to prove; None for a client.
+        session: What the connections of one client session have in common.
+    """
+    client = client or f"python pid {os.getpid()}"
     if identity is None:
         return Hello(token=token, client=client, session=session)
     return Hello(token=token, client=client, role=identity.role.value, secret=identity.secret)

@@ -10,13 +10,13 @@ from typing import Any, Final, Protocol, TypeVar, cast
 
 from secateur import errors
 from secateur.protocol.codec import Codec
-from secateur.protocol.hello import Greeting
+from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.message import Failure, Message, Notice
 from secateur.protocol.operations import OperationBase, operation_of
 from secateur.tracing import is_traced
 from secateur.wire.buffers import FrameReceiver, SendBuffer
 from secateur.wire.frames import REQUEST_ID_MAX, Frame, FrameKind, Limits, Payload, encode_frame
-from secateur.wire.handshake import ClusterIdentity, hello, peer_limits
+from secateur.wire.handshake import hello, peer_limits
 from secateur.wire.messages import Answer, trace_frame
 from secateur.wire.tls import Tls, client_context, handshake_error
 
@@ -37,13 +37,11 @@ class Peer:
     Args:
         host: Host name or address.
         port: Port.
-        token: The secret of the cluster, if it has one.
-        client: A name for the server's logs, such as a member id.
+        said: What it says first: who asks, with a proof.
         timeout_s: Seconds without a sign of life after which the peer counts as silent, while it owes an answer and
             while the connection is made; None waits for ever. A request with a time-out of its own waits for that long
             at most, whether there are signs or not.
         limits: Bounds on frames, both ways.
-        identity: The identity to prove; None for a client.
         on_broken: Called when a connection has broken over which notices were sent: they may not have arrived.
         tls: How to encrypt the connection, and whom to trust; None for a server without TLS.
     """
@@ -52,18 +50,16 @@ class Peer:
         self,
         host: str,
         port: int,
+        said: Hello | None = None,
         *,
-        token: str | None = None,
-        client: str = "peer",
         timeout_s: float | None = 30.0,
         limits: Limits | None = None,
-        identity: ClusterIdentity | None = None,
         on_broken: Callable[[errors.Error], None] | None = None,
         tls: Tls | None = None,
     ) -> None:
         self.host = host
         self.port = port
-        self._hello = hello(token, client, identity)
+        self._hello = hello() if said is None else said
         self._timeout_s = timeout_s
         self._limits = limits or Limits()
         self._on_broken = on_broken

@@ -7,19 +7,18 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from secateur.errors import AuthenticationError, Error, OperationalError
 from secateur.protocol.access import AccessRecord, Rights
-from secateur.protocol.operations import Operation, OperationBase
+from secateur.protocol.operations import Operation
 from secateur.protocol.tokens import GrantedToken
 from secateur.wire.buffers import PayloadBudget
-from secateur.wire.connection import Answered, ServerConnection
+from secateur.wire.connection import AcceptedConnections, FrameService, ServerConnection
 from secateur.wire.frames import Limits
-from secateur.wire.handshake import TokenBook
-from secateur.wire.messages import Handler, PeerInfo
 from secateur.wire.tls import Tls, server_context
 
 _log = logging.getLogger(__name__)
@@ -180,63 +179,41 @@ class FrameServer:
     """Listens on a TCP port and serves frames on the running event loop.
 
     Args:
-        handler: Answers the requests of all connections.
-        operations: The operations that it answers beside the hello, by code.
+        service: What it does for those who connect.
         host: Address to listen on; loopback by default.
         port: Port to listen on; 0 takes any free one, see :attr:`port`.
-        token: The secret that every connection has to prove in its hello; None asks for none.
-        secret: The secret that a peer has to prove to count as a process of the cluster; None treats all as clients.
-        limits: Bounds of every connection.
-        on_gone: Called for every peer that disconnects after its hello.
         alive_s: Seconds between two signs of life to peers that wait for an answer.
         tls: The certificate by which it speaks TLS with everybody; None speaks it with nobody.
-        tokens: Other tokens that it accepts, with their roles; none by default.
-        answered: Answers statements before they become requests; None where nothing does.
     """
 
     def __init__(
         self,
-        handler: Handler,
-        operations: Mapping[int, OperationBase],
+        service: FrameService,
         *,
         host: str = "127.0.0.1",
         port: int = 0,
-        token: str | None = None,
-        secret: str | None = None,
-        limits: Limits | None = None,
-        on_gone: Callable[[PeerInfo], None] | None = None,
         alive_s: float = ALIVE_S,
         tls: Tls | None = None,
-        tokens: TokenBook | None = None,
-        answered: Answered | None = None,
     ) -> None:
         self.host = host
         self.port = port
-        self._handler = handler
-        self._token = token
-        self._secret = secret
-        self._limits = limits or Limits()
-        self._on_gone = on_gone
-        self._operations = {Operation.HELLO.code: Operation.HELLO, **operations}
+        self._service = replace(service, operations={Operation.HELLO.code: Operation.HELLO, **service.operations})
         self._alive_s = alive_s
         self._tls = tls
-        self._answered = answered
-        self._tokens = TokenBook() if tokens is None else tokens
-        self._connections: set[ServerConnection] = set()
-        self._unproven: dict[ServerConnection, None] = {}
-        self._held = PayloadBudget(self._limits.held_bytes_max, self._limits.stalled_s)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tokens = service.tokens
+        limits = service.limits
+        self._accepted = AcceptedConnections(PayloadBudget(limits.held_bytes_max, limits.stalled_s))
         self._server: asyncio.Server | TlsListener | None = None
         self._ticking: asyncio.TimerHandle | None = None
 
     @property
     def connection_count(self) -> int:
-        return len(self._connections)
+        return len(self._accepted.open)
 
     @property
     def held_bytes(self) -> int:
         """Bytes of payloads that have arrived and were not worked on yet."""
-        return self._held.held
+        return self._accepted.held.held
 
     async def start(self) -> None:
         """Listen; :attr:`port` is then the real one.
@@ -283,12 +260,12 @@ class FrameServer:
 
     async def _drop_everything(self) -> None:
         caller = {asyncio.current_task()}  # a handler may stop its own server
-        while self._connections or self._tasks - caller:
-            tasks = self._tasks - caller
+        while self._accepted.open or self._accepted.tasks - caller:
+            tasks = self._accepted.tasks - caller
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await asyncio.gather(*(connection.close() for connection in list(self._connections)))
+            await asyncio.gather(*(connection.close() for connection in list(self._accepted.open)))
 
     def _listening_for_tls(self, tls: Tls) -> TlsListener:
         context = server_context(tls)  # a file that cannot be used leaves no socket open
@@ -296,7 +273,7 @@ class FrameServer:
         return TlsListener(
             socket.create_server((self.host, self.port), family=family, backlog=_BACKLOG),
             context=context,
-            limits=self._limits,
+            limits=self._service.limits,
             secured=self._connection,
             plain=partial(
                 self._connection,
@@ -315,7 +292,7 @@ class FrameServer:
         if self._tokens.is_complete and access == self._tokens.access:
             return
         self._tokens.take(access)
-        for connection in list(self._connections):
+        for connection in list(self._accepted.open):
             connection.access_changed(self._tokens)
 
     def rights_of(self, token: GrantedToken | None) -> Rights | None:
@@ -333,22 +310,8 @@ class FrameServer:
         One timer serves all connections, so requests that are answered quickly cost nothing.
         """
         self._ticking = asyncio.get_running_loop().call_later(self._alive_s, self._tick)
-        for connection in self._connections:
+        for connection in self._accepted.open:
             connection.tell_alive()
 
     def _connection(self, refusal: Error | None = None) -> ServerConnection:
-        return ServerConnection(
-            self._handler,
-            self._operations,
-            self._connections,
-            self._unproven,
-            self._tasks,
-            token=self._token,
-            secret=self._secret,
-            limits=self._limits,
-            held=self._held,
-            on_gone=self._on_gone,
-            refusal=refusal,
-            tokens=self._tokens,
-            answered=self._answered,
-        )
+        return ServerConnection(self._service, self._accepted, refusal)

@@ -121,7 +121,7 @@ def whole_key(predicates: Predicates) -> str:
 def copies_agree(cluster: Cluster, conn: secateur.Connection, table: TableDef) -> None:
     """Every holder of a partition has the same rows of it."""
     ownership = conn._session.topology.ownership(table.scheme.affinity_group())
-    stores = {member_id: member._store for member_id, member in cluster._runtime._members.items()}
+    stores = {member_id: member._storage.store for member_id, member in cluster._runtime._members.items()}
     for partition in table.scheme.live_partitions().tolist():
         primary, *backups = (
             stores[member].partition(table.table_id, partition).snapshot().table

@@ -72,10 +72,10 @@ class _Member:
 
     def __init__(self, disk: VirtualDisk, fsync: Fsync = Fsync.ALWAYS, log_bytes_max: int = 1 << 20) -> None:
         self.store, self.sequence = MemberStore(), 0
-        self.log = MemberLog(disk, fsync, self._checkpoint, log_bytes_max=log_bytes_max, mend_s=0.001)
+        self.log = MemberLog(disk, fsync, log_bytes_max=log_bytes_max, mend_s=0.001)
 
     async def begin(self) -> None:
-        await self.log.begin(1, {})
+        await self.log.begin(1, {}, self._checkpoint)
         self.store.record_to(self.log)
         self.store.create_table(TABLE, [0])
         await self.log.flushed()

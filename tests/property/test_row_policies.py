@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from placed import EXCHANGES, Placeable, exchange_model, placed_world
 from placed.tables import columns_of
 from secateur.errors import DatabaseError
-from secateur.planner.binding.catalog_view import Viewer
+from secateur.planner.binding import Viewer
 from secateur.protocol import (
     AccessRecord,
     DefinedRole,

@@ -40,7 +40,8 @@ from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.topology.owner_routing import split
 from secateur.partitioning.types import TypeKind
 from secateur.planner import CreateTable, CreateView, PlannedSelect, PlannedSteps, Planner
-from secateur.planner.binding.catalog_view import ANYBODY, Viewer
+from secateur.planner.binding import Viewer
+from secateur.planner.binding.catalog_view import ANYBODY
 from secateur.planner.views import ViewDef
 from secateur.protocol import SubqueryUse
 from secateur.storage import MemberStore

@@ -23,14 +23,14 @@ def kept_by_member(member: Member, topology: Topology, table_ids: set[int]) -> I
         topology: The members and owners of now.
         table_ids: The tables of now.
     """
-    replication, built = member._replication, member._built_copies
+    replication, built = member._replication.copies, member._replication.built_copies
     for what, tables in (
         ("copies", {table for table, _ in replication._replicas}),
         ("unacknowledged changes", {table for table, _ in replication.acknowledgements._unacknowledged}),
         ("held loads", {table for table, _ in replication._sent._held}),
         ("attempts to send copies", {table for _, table in built._opened}),
         ("attempts to build copies", {table for table, _ in built._building}),
-        ("latches", set(member._places._latches)),
+        ("latches", set(member._storage.places._latches)),
     ):
         if gone := tables - table_ids:
             yield f"{member.member_id} keeps {what} of tables that were dropped: {sorted(gone)}"
@@ -49,9 +49,9 @@ def kept_by_controller(controller: Controller) -> Iterator[str]:
 def statements_at_member(member: Member) -> Iterator[str]:
     """What a member still does for statements, or keeps of those that have ended; clients ask for nothing."""
     results, log, changes, admissions = (
-        member._results,
+        member._storage.results,
         member._statement_log,
-        member._changes,
+        member._statement_handlers._changes,
         member._admissions,
     )
     for what, held in (
@@ -61,9 +61,12 @@ def statements_at_member(member: Member) -> Iterator[str]:
         ("results that are read", list(results._streams)),
         ("tasks of readers", [task for tasks in results._running.values() for task in tasks]),
         ("turns of changes", list(changes._turns._turns)),
-        ("changes that are made", [key for key, made in member._change_registry._known.items() if _is_pending(made)]),
+        (
+            "changes that are made",
+            [key for key, made in member._storage.change_registry._known.items() if _is_pending(made)],
+        ),
         ("admitted statements", [each for each in (admissions.long, admissions.quick) if each.running or each.waiting]),
-        ("tasks of connections", [task for task in member._server._tasks if not task.done()]),
+        ("tasks of connections", [task for task in member._server._accepted.tasks if not task.done()]),
     ):
         if held:
             yield f"{member.member_id} has {what}: {held}"
@@ -77,7 +80,7 @@ def statements_at_controller(controller: Controller) -> Iterator[str]:
         ("requests", [request.statement for request in statements._requests.rows()]),
         ("plannings", [*planning._turns, *planning._behind, *planning._running]),
         ("turns of changes", list(publications._turns._turns)),
-        ("commands", [request for request, command in statements._commands.items() if not command.done()]),
+        ("commands", [request for request, command in controller._commands._running.items() if not command.done()]),
         ("loads that are published", list(controller._loads._publishing)),
     ):
         if held:

@@ -37,10 +37,10 @@ class PrimaryWatch:
     def _look(self) -> None:
         claimed: dict[tuple[str, int], str] = {}
         for host, member in _living(self._world):
-            topology = member._owners()
+            topology = member._membership.topology
             self._compare(topology)
             assert host.process is not None
-            if host.process.boot_time_s() >= member._store.lease.until_s:
+            if host.process.boot_time_s() >= member._storage.store.lease.until_s:
                 continue
             for place in self._of(member.member_id, topology):
                 if place in claimed:
@@ -131,7 +131,7 @@ def _unrest(world: World, controller: Controller, *, may_lose: bool) -> Iterator
             yield f"host {number + 1} has no member with a lease"
     for member in members.values():
         yield from _left_at(member, topology, tables)
-    known = [{table.table_id for table in member._store.tables()} for member in members.values()]
+    known = [{table.table_id for table in member._storage.store.tables()} for member in members.values()]
     for table in tables:
         if not all(table.table_id in ids for ids in known):
             continue
@@ -141,13 +141,13 @@ def _unrest(world: World, controller: Controller, *, may_lose: bool) -> Iterator
 def _left_at(member: Member, topology: Topology, tables: Iterable[TableDef]) -> Iterator[str]:
     """What a member keeps although nobody needs it any more."""
     name = member.member_id
-    if member._owners().version != topology.version:
-        yield f"{name} acts on topology {member._owners().version} of {topology.version}"
-    replication, built = member._replication, member._built_copies
+    if member._membership.topology.version != topology.version:
+        yield f"{name} acts on topology {member._membership.topology.version} of {topology.version}"
+    replication, built = member._replication.copies, member._replication.built_copies
     for what, held in (
-        ("loads that are not decided", member._store.loads.prepared()),
-        ("closed latches", [latch._table for latch in member._places._latches.values() if latch.is_closed]),
-        ("writes under way", [latch._table for latch in member._places._latches.values() if latch._writes]),
+        ("loads that are not decided", member._storage.store.loads.prepared()),
+        ("closed latches", [latch._table for latch in member._storage.places._latches.values() if latch.is_closed]),
+        ("writes under way", [latch._table for latch in member._storage.places._latches.values() if latch._writes]),
         ("waiting writes", [key for key, waiting in replication.acknowledgements._waiting.items() if waiting]),
         ("takeovers", list(replication._replicas.opening)),
         ("partitions on their way", [*replication.received._expected, *replication.received._arriving]),
@@ -159,28 +159,31 @@ def _left_at(member: Member, topology: Topology, tables: Iterable[TableDef]) -> 
             [key for key, replica in replication._replicas.items() if replica.takes_writes and replica.unsettled],
         ),
         ("repairs", [key for key, replica in replication._replicas.items() if replica.is_repairing]),
-        ("alterations", list(member._alterations._changes._changes)),
-        ("running statements", [*member._jobs.jobs, *member._jobs._executions]),
+        ("alterations", list(member._replication.alterations._changes._changes)),
+        ("running statements", [*member._engine.runtime.jobs, *member._engine.runtime._executions]),
         (
             "messages of jobs that are not sent",
-            [other for other, queue in member._jobs._outgoing._queues.items() if queue],
+            [other for other, queue in member._engine.runtime._outgoing._queues.items() if queue],
         ),
-        ("members that lost messages of jobs", list(member._jobs._outgoing._untold)),
-        ("load leases", [*member._leases._protocol._holds, *member._leases._protocol._deciding]),
+        ("members that lost messages of jobs", list(member._engine.runtime._outgoing._untold)),
+        (
+            "load leases",
+            [*member._replication.load_leases._protocol._holds, *member._replication.load_leases._protocol._deciding],
+        ),
     ):
         if held:
             yield f"{name} has {what}: {held}"
     known = {table.table_id for table in tables}
     yield from kept_by_member(member, topology, known)
     yield from statements_at_member(member)
-    if left := {table.table_id for table in member._store.tables()} ^ known:
+    if left := {table.table_id for table in member._storage.store.tables()} ^ known:
         yield f"{name} has other tables than the catalog: {sorted(left)}"
         return
     for table in tables:
         if table.replicated:
             continue
         ownership = topology.ownership(table.scheme.affinity_group())
-        hosted, owned = set(member._store.hosted(table.table_id)), set(ownership.held_by(name))
+        hosted, owned = set(member._storage.store.hosted(table.table_id)), set(ownership.held_by(name))
         if hosted - owned:
             yield f"{name} keeps partitions of {table.name} that it does not own: {sorted(hosted - owned)}"
 
@@ -196,7 +199,7 @@ def _unequal(table: TableDef, topology: Topology, members: dict[str, Member], *,
             continue
         if len(living) < wanted and ownership is not None:
             yield f"partition {partition} of {table.name} has {len(living)} copies of {wanted}"
-        stores = [members[member]._store for member in living]
+        stores = [members[member]._storage.store for member in living]
         if missing := [
             member
             for member, store in zip(living, stores, strict=True)
@@ -221,4 +224,4 @@ def _living(world: World) -> Iterator[tuple[Host, Member]]:
 def _is_leased(host: Host) -> bool:
     assert host.host is not None
     assert host.process is not None
-    return host.process.boot_time_s() < host.host.member._store.lease.until_s
+    return host.process.boot_time_s() < host.host.member._storage.store.lease.until_s

@@ -265,11 +265,15 @@ class Faults:
         for host in self._world.hosts:
             if host.is_up and host.host is not None:
                 member = host.host.member
-                for table in member._store.tables():
+                for table in member._storage.store.tables():
                     if table.name == "register":
-                        owners = member._owners().ownership(table.scheme.affinity_group())
-                        hosted = set(owners.partitions_of(member.member_id)) & set(member._store.hosted(table.table_id))
-                        if any(member._store.partition(table.table_id, number).snapshot().rows for number in hosted):
+                        owners = member._membership.topology.ownership(table.scheme.affinity_group())
+                        hosted = set(owners.partitions_of(member.member_id)) & set(
+                            member._storage.store.hosted(table.table_id)
+                        )
+                        if any(
+                            member._storage.store.partition(table.table_id, number).snapshot().rows for number in hosted
+                        ):
                             return host
         return None
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from secateur.cluster import Cluster
 from secateur.protocol import GetMemberStats, Message, Role
-from secateur.wire import Channel
+from secateur.wire import Channel, hello
 
 __all__ = ["ask_members", "executions"]
 
@@ -22,7 +22,7 @@ def ask_members(cluster: Cluster, message: Message[R], *, only_living: bool = Fa
             continue
         host, _, port = member.address.rpartition(":")
         identity = cluster._settings.identity(Role.CONTROLLER)
-        with closing(Channel(host, int(port), token=cluster.token, identity=identity)) as channel:
+        with closing(Channel(host, int(port), hello(cluster.token, identity=identity))) as channel:
             answers[member.id] = channel.request(message).message
     return answers
 

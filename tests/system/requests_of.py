@@ -27,7 +27,7 @@ def requests_of(cluster: Cluster, operations: Set[Operation]) -> Iterator[list[O
 
     servers = [each.handlers for each in (runtime._controller, *runtime._members.values())]
     original = [{operation: handlers[operation] for operation in operations & handlers.keys()} for handlers in servers]
-    runners = [member._statements for member in runtime._members.values()]
+    runners = [member._statements.runner for member in runtime._members.values()]
     native = [runner.native for runner in runners]
     for runner in runners:
         runner.native = None

@@ -22,7 +22,7 @@ def copies_of(cluster: Cluster, name: str) -> dict[int, list[dict[str, Any]]]:
         for partition in range(table.partition_count):
             holders = topology.ownership(table.scheme.affinity_group()).holders(partition)
             for holder in filter(topology.has_member, holders):
-                store = runtime._members[holder]._store
+                store = runtime._members[holder]._storage.store
                 rows = store.partition(table.table_id, partition).snapshot().fold().table
                 found.setdefault(partition, []).append(rows.to_pydict())
         return found

@@ -72,7 +72,11 @@ def test_a_read_waits_for_the_acknowledgement_of_a_write_that_it_has_seen(cluste
         assert writing.result(20).rowcount == 1
         assert reading.result(20) == [(7,)]
         assert reader.execute(READS[read].format(key=key)).fetchall() == [(7,)]
-        assert [len(member._replication.acknowledgements._unacknowledged) for member in members.values()] == [0, 0, 0]
+        assert [len(member._replication.copies.acknowledgements._unacknowledged) for member in members.values()] == [
+            0,
+            0,
+            0,
+        ]
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -173,7 +177,9 @@ def test_a_row_of_a_replicated_table_is_read_when_every_member_has_it(told: str)
                 holding.callback(lost.release)
         writing = pool.submit(writer.execute, "UPDATE everywhere SET v = 7")
         eventually(held.arrived.is_set, "nothing was published")
-        eventually(lambda: all(members[name]._replication.publications for name in early), "others have published")
+        eventually(
+            lambda: all(members[name]._replication.copies.publications for name in early), "others have published"
+        )
         reading = [pool.submit(lambda key=keys[name]: reader.execute(JOINED, [key]).fetchone()) for name in early]
         assert reader.execute(JOINED, [keys[late]]).fetchone() == (0,)
         assert reader.execute("SELECT id FROM t WHERE id = ?", [keys[early[0]]]).fetchone() == (keys[early[0]],)
@@ -184,5 +190,6 @@ def test_a_row_of_a_replicated_table_is_read_when_every_member_has_it(told: str)
         assert writing.result(20).rowcount == ROWS
         if told == "told":
             eventually(
-                lambda: not any(member._replication.publications for member in members.values()), "readers wait on"
+                lambda: not any(member._replication.copies.publications for member in members.values()),
+                "readers wait on",
             )

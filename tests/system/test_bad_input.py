@@ -208,10 +208,10 @@ def test_garbage_on_every_socket_harms_nobody(cluster: Cluster) -> None:
 
 
 def test_an_unknown_operation_is_an_answer(cluster: Cluster) -> None:
-    from secateur.wire import Channel
+    from secateur.wire import Channel, hello
 
     host, _, port = cluster.members()[0].address.rpartition(":")
-    channel = Channel(host, int(port), token=cluster.token)
+    channel = Channel(host, int(port), hello(cluster.token))
     try:
         with pytest.raises(
             errors.ProtocolError, match=r"this server has no operation 14 .*where a controller is meant"

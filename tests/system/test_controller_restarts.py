@@ -66,7 +66,7 @@ def test_a_member_that_fails_while_new_ranges_are_settled_keeps_nobody_waiting(m
         commit = Held(mortal, late.handlers, Operation.COMMIT_ALTER)
         changed = thread.submit(conn.execute, "ALTER TABLE r ADD PARTITION 100 <= VALUES < 200")
         assert commit.arrived.wait(20)
-        others = [runtime._members[name]._store for name in ("m1", "m3")]
+        others = [runtime._members[name]._storage.store for name in ("m1", "m3")]
         eventually(lambda: all(store.tables()[0].version == 2 for store in others), "the others have not committed")
         late.handlers[Operation.PREPARE_ALTER] = fail_once
         mortal.kill_controller()
@@ -138,8 +138,8 @@ def test_members_repeat_their_requests_to_a_controller_that_starts_anew(mortal: 
         restart.start()
 
         async def make_ranges() -> None:
-            table = member._places.named("days")
-            await member._patient.request(MakeRanges(table.name, table.table_id, [3]))
+            table = member._storage.places.named("days")
+            await member._connections.patient.request(MakeRanges(table.name, table.table_id, [3]))
 
         runtime._loop.run(make_ranges())
         restart.join()

@@ -267,7 +267,7 @@ def test_a_row_that_is_sent_again_after_a_loss_is_the_same() -> None:
             assert held.arrived.wait(20)
 
             async def read() -> list[dict[str, Any]]:
-                store = runtime._members[first]._store
+                store = runtime._members[first]._storage.store
                 rows: pa.Table = store.relation(store.tables()[0].table_id, [partition])
                 return [row for row in rows.to_pylist() if row["id"] == key]
 

@@ -43,7 +43,7 @@ def rows_on(cluster: Cluster, member: str, conn: secateur.Connection, key: int) 
     handle = conn.table("t")
 
     async def read() -> list[dict[str, int]]:
-        store = members_of(cluster)[member]._store
+        store = members_of(cluster)[member]._storage.store
         table: pa.Table = store.relation(store.tables()[0].table_id, [handle.partition_of({"id": key})])
         return table.to_pylist()
 
@@ -154,7 +154,7 @@ def test_a_load_that_some_members_have_published_when_the_controller_dies_is_pub
         other._session.controller_wait_s = 1.0
         loading = pool.submit(other.table("t").load, rows)
         assert held.arrived.wait(20)
-        eventually(lambda: members_of(mortal)["m3"]._store.stats()[0].rows > 0, "m3 has published")
+        eventually(lambda: members_of(mortal)["m3"]._storage.store.stats()[0].rows > 0, "m3 has published")
         crash_controller(mortal)
         with pytest.raises(Error):
             loading.result(30)
@@ -162,11 +162,11 @@ def test_a_load_that_some_members_have_published_when_the_controller_dies_is_pub
         eventually(
             lambda: (
                 not members_of(mortal)["m2"]
-                ._places.latch(members_of(mortal)["m2"]._store.tables()[0].table_id)
+                ._storage.places.latch(members_of(mortal)["m2"]._storage.store.tables()[0].table_id)
                 .is_closed
             ),
             "the gate of m2 opens",
         )
         assert [conn.execute(select, [key]).fetchall() for key in range(20)] == [[(1,)]] * 20
-        counts = [member._store.stats()[0].partition_rows for member in members_of(mortal).values()]
+        counts = [member._storage.store.stats()[0].partition_rows for member in members_of(mortal).values()]
         assert sum(sum(count.values()) for count in counts) == 2 * 100  # the primaries and their backups

@@ -137,7 +137,7 @@ def test_a_repeated_write_is_known_to_an_owner_that_came_later(mortal: Cluster) 
             async def count() -> int:
                 member = runtime._members[member_id]
                 table_id = runtime._controller._state.catalog.table("t").table_id
-                return len(member._change_registry.of_partitions(table_id, {0}).get(0, ()))
+                return len(member._storage.change_registry.of_partitions(table_id, {0}).get(0, ()))
 
             return int(runtime._loop.run(count()))
 
@@ -187,9 +187,9 @@ def copy_to_build(conn: secateur.Connection, target: Any) -> BuildCopies:
     """Have a table t with rows, and a partition of it that a member does not own."""
     create(conn, "t")
     conn.table("t").load({"id": list(range(KEYS)), "v": [0] * KEYS})
-    (table,) = target._store.tables()
-    owners = target._owners().ownership(table.scheme.affinity_group())
-    owned = target._store.hosted(table.table_id)
+    (table,) = target._storage.store.tables()
+    owners = target._membership.topology.ownership(table.scheme.affinity_group())
+    owned = target._storage.store.hosted(table.table_id)
     assert owned == owners.held_by(target.member_id)
     strange = next(partition for partition in range(12) if partition not in owned)
     return BuildCopies([table.table_id], [strange], owners.primary(strange), 1)
@@ -201,17 +201,17 @@ def test_what_was_built_for_a_controller_that_has_died_is_dropped(mortal: Cluste
         member = runtime._members["m3"]
         built = copy_to_build(conn, member)
         ((table_id,), (strange,)) = built.tables, built.partitions
-        owned = member._store.hosted(table_id)
-        runtime._loop.run(member._built_copies._build(table_id, built))
-        assert member._store.hosted(table_id) == sorted([*owned, strange])
+        owned = member._storage.store.hosted(table_id)
+        runtime._loop.run(member._replication.built_copies._build(table_id, built))
+        assert member._storage.store.hosted(table_id) == sorted([*owned, strange])
         source = runtime._members[built.source]
-        assert source._replication.learners.of(table_id, [strange]) == {"m3": [strange]}
+        assert source._replication.copies.learners.of(table_id, [strange]) == {"m3": [strange]}
         runtime.kill_controller()
-        eventually(lambda: member._store.hosted(table_id) == owned, "rows that nobody knows of are kept")
+        eventually(lambda: member._storage.store.hosted(table_id) == owned, "rows that nobody knows of are kept")
         eventually(
-            lambda: not source._replication.learners.of(table_id, [strange]), "changes are sent to nobody's copy"
+            lambda: not source._replication.copies.learners.of(table_id, [strange]), "changes are sent to nobody's copy"
         )
-        assert not source._built_copies._fixed
+        assert not source._replication.built_copies._fixed
         assert conn.execute("SELECT count(*) FROM t").fetchall() == [(KEYS,)]
 
 
@@ -223,13 +223,13 @@ def test_a_copy_that_was_given_up_is_not_begun_by_a_message_that_comes_late(mort
         built = copy_to_build(conn, runtime._members["m3"])
         ((table_id,), strange), source = (built.tables, built.partitions), runtime._members[built.source]
 
-        controller, m3 = runtime._controller._state, runtime._members["m3"]._peers
+        controller, m3 = runtime._controller._state, runtime._members["m3"]._connections.peers
         runtime._loop.run(controller.call(source.member_id, ForgetCopies([table_id], strange, "m3", 1)))
         with pytest.raises(TopologyChangedError, match="attempt 1 to build copies was given up"):
             runtime._loop.run(m3.call(source.member_id, OpenCopies(table_id, strange, "m3", 1)))
-        assert not source._replication.learners.of(table_id, strange)
+        assert not source._replication.copies.learners.of(table_id, strange)
         runtime._loop.run(m3.call(source.member_id, OpenCopies(table_id, strange, "m3", 2)))
-        assert source._replication.learners.of(table_id, strange) == {"m3": strange}
+        assert source._replication.copies.learners.of(table_id, strange) == {"m3": strange}
 
 
 def test_nothing_is_kept_of_copies_of_a_table_that_was_dropped(mortal: Cluster) -> None:
@@ -238,10 +238,10 @@ def test_nothing_is_kept_of_copies_of_a_table_that_was_dropped(mortal: Cluster) 
         target = runtime._members["m3"]
         built = copy_to_build(conn, target)
         source = runtime._members[built.source]
-        runtime._loop.run(target._built_copies._build(built.tables[0], built))
-        assert source._built_copies._opened
+        runtime._loop.run(target._replication.built_copies._build(built.tables[0], built))
+        assert source._replication.built_copies._opened
         conn.execute("DROP TABLE t")
-        for copies in (target._built_copies, source._built_copies):
+        for copies in (target._replication.built_copies, source._replication.built_copies):
             assert (copies._fixed, copies._opened, copies._building) == ({}, {}, {})
 
 
@@ -252,7 +252,7 @@ def test_nothing_is_kept_of_copies_of_a_range_that_was_dropped(mortal: Cluster) 
         return {
             partition
             for member in runtime._members.values()
-            for _, partition in (*member._replication._replicas, *member._built_copies._building)
+            for _, partition in (*member._replication.copies._replicas, *member._replication.built_copies._building)
         }
 
     with mortal.connect() as conn:
@@ -280,10 +280,10 @@ def test_a_primary_that_leaves_the_cluster_keeps_no_rows_for_others(mortal: Clus
     with mortal.connect() as conn:
         target = runtime._members["m3"]
         built = copy_to_build(conn, target)
-        source = runtime._members[built.source]._built_copies
+        source = runtime._members[built.source]._replication.built_copies
 
         async def build_and_leave() -> tuple[int, int]:
-            await target._built_copies._build(built.tables[0], built)
+            await target._replication.built_copies._build(built.tables[0], built)
             topology = source._replication._replicas.topology
             source.update(topology)
             kept = len(source._fixed)
@@ -303,12 +303,12 @@ def test_a_copy_that_is_out_of_sync_is_dropped_by_its_member() -> None:
         conn.table("t").load({"id": list(range(KEYS)), "v": [0] * KEYS})
         runtime: Any = cluster._runtime
         member = runtime._members["m3"]
-        (table,) = member._store.tables()
-        owned = member._store.hosted(table.table_id)
+        (table,) = member._storage.store.tables()
+        owned = member._storage.store.hosted(table.table_id)
         backup = next(partition for partition in owned if conn.table("t").owner_of(partition) != "m3")
-        runtime._loop.run(member._report_out_of_sync(table.table_id, backup, "m3"))
+        runtime._loop.run(member._connections.report_out_of_sync(table.table_id, backup, "m3"))
         left = [partition for partition in owned if partition != backup]
-        eventually(lambda: member._store.hosted(table.table_id) == left, "rows that nobody counts on are kept")
+        eventually(lambda: member._storage.store.hosted(table.table_id) == left, "rows that nobody counts on are kept")
         assert conn.execute("SELECT count(*) FROM t").fetchall() == [(KEYS,)]
 
 
@@ -331,7 +331,7 @@ def test_a_copy_that_is_out_of_sync_does_not_count_where_ranges_change_meanwhile
         with ThreadPoolExecutor(1) as pool:
             altered = pool.submit(conn.execute, "ALTER TABLE t DROP PARTITION 10 <= VALUES < 20")
             eventually(lambda: len(state.changing._waiters or ()) == 1)
-            reported = loop.submit(runtime._members[primary]._report_out_of_sync(table.table_id, 0, backup))
+            reported = loop.submit(runtime._members[primary]._connections.report_out_of_sync(table.table_id, 0, backup))
             eventually(lambda: len(state.changing._waiters) == 2)
             loop.call(state.changing.release)
             altered.result(10)
@@ -348,13 +348,13 @@ def test_a_copy_is_not_built_from_a_primary_that_lacks_the_rows(mortal: Cluster)
         create(conn, "t", backups=1)
         conn.table("t").load({"id": list(range(KEYS)), "v": [0] * KEYS})
         topology = runtime._loop.run(_topology_of(runtime))
-        (table,) = runtime._members["m1"]._store.tables()
+        (table,) = runtime._members["m1"]._storage.store.tables()
         owners = topology.ownership(table.scheme.affinity_group())
         lacked = next(number for number in range(12) if owners.holders(number)[1] == "m3")
         primary = owners.primary(lacked)
 
         async def lose() -> None:  # as a disk does that has not written what it said it had
-            runtime._members[primary]._store.drop_partition(table.table_id, lacked)
+            runtime._members[primary]._storage.store.drop_partition(table.table_id, lacked)
 
         runtime._loop.run(lose())
         mortal._ask(DrainMembers(["m3"]))
@@ -376,7 +376,7 @@ def test_a_move_that_cannot_be_made_holds_no_other_up(mortal: Cluster) -> None:
         handle.load({"id": kept, "v": kept})
 
         async def lose() -> None:
-            store = runtime._members[first]._store
+            store = runtime._members[first]._storage.store
             store.drop_partition(store.tables()[0].table_id, 0)
 
         runtime._loop.run(lose())
@@ -404,10 +404,10 @@ def test_a_copy_is_built_where_a_load_is_known_to_be_aborted(mortal: Cluster) ->
         staged = pa.table({"id": keys, "v": keys})
 
         async def build() -> None:
-            runtime._members[built.source]._store.loads.stage("aborted", table_id, partition, 0, staged)
-            target._store.loads.abort("aborted")
-            await target._built_copies._build(table_id, built)
-            assert target._store.loads.staged(table_id, partition) == []
+            runtime._members[built.source]._storage.store.loads.stage("aborted", table_id, partition, 0, staged)
+            target._storage.store.loads.abort("aborted")
+            await target._replication.built_copies._build(table_id, built)
+            assert target._storage.store.loads.staged(table_id, partition) == []
 
         runtime._loop.run(build())
 

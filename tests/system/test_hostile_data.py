@@ -16,7 +16,7 @@ from secateur.connectors import batch_source, collect
 from secateur.errors import LimitExceededError, ProtocolError, TopologyChangedError
 from secateur.processors import count_rows
 from secateur.protocol import Message, Operation, StageRows, WriteRows
-from secateur.wire import Channel
+from secateur.wire import Channel, hello
 
 
 def _beyond_the_text() -> pa.Array:
@@ -56,7 +56,7 @@ def test_a_job_whose_rows_contradict_themselves_costs_no_member(
 def _ask(cluster: Cluster, member: str, message: Message[Any], payload: bytes) -> None:
     (address,) = [known.address for known in cluster.members() if known.id == member]
     host, _, port = address.rpartition(":")
-    with closing(Channel(host, int(port), token=cluster.token)) as channel:
+    with closing(Channel(host, int(port), hello(cluster.token))) as channel:
         channel.request(message, payload)
 
 

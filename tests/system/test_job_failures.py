@@ -276,20 +276,25 @@ def test_nothing_is_left_of_jobs_whatever_became_of_them(mortal: Cluster) -> Non
     with mortal.connect() as conn:
         run_all(conn)  # opens connections and pools
         eventually(lambda: loop.run(tasks()) <= loop.run(tasks()), "")
-        eventually(lambda: not any(member._jobs._unclosed for member in members), "executions are left")
+        eventually(lambda: not any(member._engine.runtime._unclosed for member in members), "executions are left")
         threads, before = len(threads_of_jobs()), loop.run(tasks())
         for _ in range(5):
             run_all(conn)
         eventually(
             lambda: (
                 not any(
-                    member._jobs.running_executions or member._jobs.jobs or member._jobs._unclosed for member in members
+                    member._engine.runtime.running_executions
+                    or member._engine.runtime.jobs
+                    or member._engine.runtime._unclosed
+                    for member in members
                 )
             ),
             "executions are left",
         )
         eventually(
-            lambda: not any(member._attempts._running or member._attempts._background for member in members),
+            lambda: (
+                not any(member._engine.attempts._running or member._engine.attempts._background for member in members)
+            ),
             "attempts are left",
         )
         eventually(lambda: not runtime._controller._jobs._background, "the controller still follows jobs")  # type: ignore[attr-defined]

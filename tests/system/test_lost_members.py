@@ -150,7 +150,8 @@ def endless() -> secateur.DAG:
 def until_running(cluster: Cluster, *, running: bool) -> None:
     members = cluster._runtime._members.values()  # type: ignore[attr-defined]
     eventually(
-        lambda: any(member._jobs.running_executions for member in members) is running, f"jobs running: {not running}"
+        lambda: any(member._engine.runtime.running_executions for member in members) is running,
+        f"jobs running: {not running}",
     )
 
 

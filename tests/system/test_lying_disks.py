@@ -251,7 +251,7 @@ def test_a_member_that_alone_has_published_a_load_does_not_show_a_part_of_it(tmp
         held = [Held(cluster, members[name].handlers, Operation.PUBLISH_PREPARED_LOAD) for name in ("m2", "m3")]
         loading = thread.submit(other.table("t").load, rows())
         assert all(orders.arrived.wait(20) for orders in held)
-        published = members["m1"]._store.data_version
+        published = members["m1"]._storage.store.data_version
         eventually(lambda: published(1).published > 0, "m1 did not publish the load")
         cluster.kill_member("m1")
         cluster.kill_controller()

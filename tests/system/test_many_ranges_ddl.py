@@ -67,4 +67,4 @@ def test_a_table_dropped_while_a_member_reads_its_ranges_is_not_made(own: Cluste
 
     runtime._loop.run(create_and_drop())
     with pytest.raises(UnknownTableError):
-        member._places.named("t")
+        member._storage.places.named("t")

@@ -61,7 +61,7 @@ def inside(servers: Iterable[Any]) -> list[Any]:
     return [
         link
         for server in servers
-        for link in list(server._connections)
+        for link in list(server._accepted.open)
         if link._peer is not None and link._peer.role is not Role.CLIENT
     ]
 
@@ -109,7 +109,7 @@ def test_a_member_that_was_given_up_answers_nobody(executor: str) -> None:
         assert b.execute(READ, [key]).fetchall() == [(2,)], "read from the member that was given up"
         partition = a.table("t").partition_of({"id": key})
         with pytest.raises(TopologyChangedError, match="has received nothing from its cluster"):
-            on_loop(mortal, lambda: silent._store.relation(1, [partition]))
+            on_loop(mortal, lambda: silent._storage.store.relation(1, [partition]))
 
 
 def test_nobody_waits_for_a_silent_member(mortal: Cluster) -> None:
@@ -122,7 +122,7 @@ def test_nobody_waits_for_a_silent_member(mortal: Cluster) -> None:
         conn.table("t").load(rows)
         silence(mortal, "m1")
         deaf = member(mortal, "m1")
-        on_loop(mortal, lambda: [connection._transport.pause_reading() for connection in deaf._server._connections])
+        on_loop(mortal, lambda: [connection._transport.pause_reading() for connection in deaf._server._accepted.open])
         mortal.kill_member("m2")
         assert states(mortal)["m2"] == "lost"
         conn.execute("CREATE TABLE u (id BIGINT PRIMARY KEY) BACKUPS 0")
@@ -217,7 +217,7 @@ def test_without_a_controller_a_member_gets_the_plan_of_a_text_from_one_that_has
         assert conn.execute(update, keys[:1]).rowcount == 1
         server = runtime._controller._server
         if is_silent:
-            on_loop(mortal, lambda: [connection._transport.pause_reading() for connection in server._connections])
+            on_loop(mortal, lambda: [connection._transport.pause_reading() for connection in server._accepted.open])
         else:
             runtime._loop.run(server.stop())
         for key in keys[1:]:
@@ -247,7 +247,7 @@ def test_a_lease_lasts_through_long_work_on_the_event_loop_of_a_member() -> None
     """
     with secateur.start(members=1, runtime="embedded", member_silence_s=SILENCE_S) as cluster:
         runtime: Any = cluster._runtime
-        keeper, store = member(cluster, "m1")._lease, member(cluster, "m1")._store
+        keeper, store = member(cluster, "m1")._lease, member(cluster, "m1")._storage.store
         asked: list[float] = []
         holder = keeper._holder
         renew = holder.renew
@@ -272,7 +272,7 @@ def test_another_process_gets_no_lease_under_the_name_of_a_member(mortal: Cluste
     def asked_at(address: str) -> str:
         request = RenewLease(mortal._settings.cluster_id, "m1", 0.0, {}, {}, address)
         runtime: Any = mortal._runtime
-        return str(runtime._loop.run(member(mortal, "m1")._controller.request(request)).message.answer)
+        return str(runtime._loop.run(member(mortal, "m1")._connections.controller.request(request)).message.answer)
 
     at = {info.id: info.address for info in mortal.members()}
     assert asked_at(at["m1"]) == "granted"

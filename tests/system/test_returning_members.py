@@ -138,7 +138,7 @@ def test_a_member_that_left_while_it_built_copies_keeps_nothing_of_them(
 
     def on_their_way() -> list[Any]:
         member: Any = cluster._runtime._members["m1"]  # type: ignore[attr-defined]
-        received = member._replication.received
+        received = member._replication.copies.received
         return [*received._expected, *received._arriving]
 
     with cluster.connect() as conn:
@@ -222,7 +222,7 @@ def test_what_happened_to_tables_meanwhile_is_made_up_for(cluster: Cluster) -> N
         for _ in range(6):  # clients take the members in turn
             assert conn.execute("SELECT sum(v) FROM everywhere").fetchall() == [(sum(range(ROWS)) + ROWS,)]
         members: Any = cluster._runtime._members  # type: ignore[attr-defined]
-        assert "gone" not in {table.name for table in members["m1"]._store.tables()}
+        assert "gone" not in {table.name for table in members["m1"]._storage.store.tables()}
         assert conn.execute("UPDATE t SET v = 0").rowcount == ROWS
         conn.table("t").load(rows(), mode="overwrite")
         assert conn.execute(TOTALS).fetchall() == TOTAL

@@ -12,7 +12,7 @@ import pyarrow as pa
 import secateur
 from secateur.errors import Error
 from secateur.protocol import JoinRequest, Role
-from secateur.wire import Channel
+from secateur.wire import Channel, hello
 
 PATIENCE_S = 30.0
 """Far more than four times ``member_silence_s``, and less than ``start_timeout_s``."""
@@ -30,7 +30,7 @@ def test_a_newcomer_without_a_sign_of_life_is_no_member() -> None:
 
         def join() -> None:
             identity = cluster._settings.identity(Role.MEMBER)
-            with closing(Channel(host, int(port), token=cluster.token, identity=identity)) as channel:
+            with closing(Channel(host, int(port), hello(cluster.token, identity=identity))) as channel:
                 try:
                     channel.request(JoinRequest("m9", "127.0.0.1", silent.getsockname()[1], "127.0.0.1"))
                 except Error as error:

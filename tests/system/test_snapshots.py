@@ -121,7 +121,7 @@ def test_few_rows_of_one_member_come_at_once(mortal: Cluster, sql: str, answer_b
         assert snapshot is not None
         is_at_once = len(snapshot.members) < 2 and sum(part.nbytes for part in snapshot.parts) <= answer_bytes
         assert (snapshot.answer is not None) is is_at_once
-        kept = [member._snapshots.count for member in mortal._runtime._members.values()]  # type: ignore[attr-defined]
+        kept = [member._storage.snapshots.count for member in mortal._runtime._members.values()]  # type: ignore[attr-defined]
         assert sum(kept) == (0 if is_at_once else len(snapshot.members))
         if snapshot.answer is None:
             rows = rows_of(conn._session, snapshot)
@@ -182,7 +182,7 @@ def test_it_ends_when_nobody_reads_it(mortal: Cluster) -> None:
         short = opened(conn._session, "SELECT * FROM t", lease_s=0.01)
         kept = opened(conn._session, "SELECT * FROM t")
         members = mortal._runtime._members  # type: ignore[attr-defined]
-        eventually(lambda: {member._snapshots.count for member in members.values()} == {1})
+        eventually(lambda: {member._storage.snapshots.count for member in members.values()} == {1})
         assert rows_of(conn._session, short) == oracle("SELECT * FROM t")
         close_snapshot(conn._session, short)
         conn.execute("INSERT INTO t VALUES ('C1', -1, 0)")

@@ -16,7 +16,7 @@ from secateur.connectors.spark import ProgressReport
 from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.load import progress_shown
 from secateur.connectors.spark.staging import Stager
-from secateur.protocol import AbortLoad
+from secateur.protocol import AbortLoad, StageRows
 
 ROWS = 1_000
 WAIT_S = 60.0
@@ -52,7 +52,9 @@ def staged(cluster: Cluster, load_id: str) -> Iterator[Endpoint]:
     endpoint = Endpoint(cluster.address, cluster.token)
     with endpoint.session() as session:
         table = session.table("t")
-        with Stager(table, session.topology_of(table), load_id=load_id, attempt=1, token=endpoint.token) as stager:
+        with Stager(
+            table, session.topology_of(table), StageRows(load_id, table.table_id, 1, []), token=endpoint.token
+        ) as stager:
             stager.add(pa.record_batch({"k": pa.array(range(ROWS), pa.int64())}))
             stager.finish()
         try:

@@ -32,7 +32,7 @@ from secateur.connectors.spark.reader import QueryReader
 from secateur.connectors.spark.write_options import load_writer
 from secateur.errors import DataChangedError
 from secateur.protocol import CloseSnapshot
-from secateur.wire import Channel
+from secateur.wire import Channel, hello
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = StructType([StructField("k", LongType()), StructField("v", LongType())])
@@ -169,7 +169,7 @@ def ids(reader: QueryReader, tasks: list[SnapshotTask]) -> list[int]:
 def drop_rows(options: dict[str, str], tasks: list[SnapshotTask]) -> None:
     """Have the members drop the rows of tasks, as they do when nobody has read them for long."""
     for task in tasks:
-        with closing(Channel(task.rows.host, task.rows.port, token=options["token"])) as channel:
+        with closing(Channel(task.rows.host, task.rows.port, hello(options["token"]))) as channel:
             channel.request(CloseSnapshot(task.rows.snapshot))
 
 

@@ -15,7 +15,7 @@ from secateur.client.session import Session
 from secateur.cluster import Cluster
 from secateur.connectors.spark.staging import Stager
 from secateur.errors import DuplicateKeyError, LoadFailedError, ProgrammingError
-from secateur.protocol import AbortLoad, PublishLoad
+from secateur.protocol import AbortLoad, PublishLoad, StageRows
 
 LOADS = "SELECT id, state, rows, partitions FROM secateur.loads WHERE table_name = ? ORDER BY id"
 
@@ -31,7 +31,9 @@ def stage(cluster: Cluster, session: Session, table: str, load_id: str, first: i
     """Stage 100 rows, as a task of Spark does."""
     definition = session.table(table)
     topology = session.topology_of(definition)
-    with Stager(definition, topology, load_id=load_id, attempt=attempt, token=cluster.token) as stager:
+    with Stager(
+        definition, topology, StageRows(load_id, definition.table_id, attempt, []), token=cluster.token
+    ) as stager:
         stager.add(pa.record_batch({"k": list(range(first, first + 100))}))
         return stager.finish()
 

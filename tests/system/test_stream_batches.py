@@ -16,7 +16,7 @@ from secateur.client.session import Session
 from secateur.cluster import Cluster
 from secateur.connectors.spark.staging import Stager
 from secateur.errors import DuplicateKeyError, LoadFailedError, ProgrammingError
-from secateur.protocol import LoadedRows, PublishLoad, StreamBatch
+from secateur.protocol import LoadedRows, PublishLoad, StageRows, StreamBatch
 
 _numbers = itertools.count()
 
@@ -34,7 +34,9 @@ def send(cluster: Cluster, table: str, stream: str, batch: int, first: int, quer
         definition = session.table(table)
         load_id = f"{stream} {batch} {next(_numbers)}"
         topology = session.topology_of(definition)
-        with Stager(definition, topology, load_id=load_id, attempt=0, token=cluster.token) as stager:
+        with Stager(
+            definition, topology, StageRows(load_id, definition.table_id, 0, []), token=cluster.token
+        ) as stager:
             stager.add(pa.record_batch({"k": list(range(first, first + rows))}))
             parts = {partition: [0] for partition in stager.finish()}
         publish = PublishLoad(load_id, table, "append", parts, stream=StreamBatch(stream, query, batch))

@@ -74,27 +74,32 @@ def serving_call(
     if places or not NESTED.isdisjoint(classes):
         classes = classes_of(params), types_at(places, params)
     call = calls.get((sql, *classes))
-    if call is None:
-        call = _compiled(session, statement, session.topology, len(params))
-        if call is not None:
-            if len(calls) >= _CALLS_MAX:
-                session.forget_calls()
-            calls[sql, *classes] = call
+    if call is None and _is_served(session, statement, len(params)):
+        call = _compiled(session, statement, session.topology)
+        if len(calls) >= _CALLS_MAX:
+            session.forget_calls()
+        calls[sql, *classes] = call
     return call
 
 
-def _compiled(session: Session, statement: SelectStatement, topology: Topology, count: int) -> ServingCall | None:
+def _is_served(session: Session, statement: SelectStatement, count: int) -> bool:
+    """Whether a plan has a serving call for so many parameters, and reads a partitioned table."""
+    hidden, routed = statement.hidden, [scan for scan in statement.scans if not scan.replicated]
+    return (
+        statement.steps is None
+        and not statement.reads_clock
+        and not any(isinstance(value, list) for value in hidden)
+        and not statement.parameter_names
+        and session.pruning is Pruning.ON
+        and count + len(hidden) == statement.parameter_count
+        and bool(routed)
+        and not any(scan.tree.expressions for scan in routed)
+    )
+
+
+def _compiled(session: Session, statement: SelectStatement, topology: Topology) -> ServingCall:
     hidden = statement.hidden
-    if statement.steps is not None or statement.reads_clock or any(isinstance(value, list) for value in hidden):
-        return None
-    if statement.parameter_names or session.pruning is not Pruning.ON:
-        return None
-    if count + len(hidden) != statement.parameter_count:
-        return None
-    scans = [scan for scan in statement.scans if not scan.replicated]
-    if not scans or any(scan.tree.expressions for scan in scans):
-        return None
-    routes = [(scan.tree.bind_ids, scan.group) for scan in scans]
+    routes = [(scan.tree.bind_ids, scan.group) for scan in statement.scans if not scan.replicated]
     bind, _ = routes[0]
     columns, version, members_total = statement.columns, topology.version, len(topology.members)
     before, after = pack_around(Execute(statement.plan_id, [], True, GRANT_BYTES), "params")

@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -46,6 +46,10 @@ _SENDERS_MAX: Final = 8
 _ENDED_ABORT_S: Final = 0.2
 """Seconds that a statement that was ended waits until what it has staged is dropped."""
 _OUT_OF_REACH: Final = (errors.MemberLostError, errors.UnreachableError, errors.DeadlineError)
+
+
+_Conform: TypeAlias = Callable[..., pa.Table]
+""":func:`conform` as it is for the rows of one load."""
 
 
 class LoadMode(StrEnum):
@@ -134,8 +138,11 @@ def load_rows(
     """
     if mode in (LoadMode.UPSERT, LoadMode.IGNORE):
         check_has_key(table, f"a load with mode {mode.value!r} has no keys to compare")
+    if now is None and table.defaults:
+        now = datetime.now(UTC)  # that of every try
+    conformed = partial(conform, missing=missing, now=now)
     try:
-        return execute(_LoadExecution(session, table, data, mode, missing, progress, same_table, work, now))
+        return execute(_LoadExecution(session, table, data, mode, conformed, progress, same_table, work))
     except errors.DuplicateKeyError as error:
         if isinstance(data, pa.Table):
             raise with_rows_of_key(error, conform(data, table, missing), table.primary_key) from error.__cause__
@@ -157,22 +164,20 @@ class _LoadExecution(Retryable[LoadResult]):
         table: TableDef,
         data: pa.Table | ShortTable | pa.RecordBatchReader,
         mode: LoadMode,
-        missing: MissingColumns,
+        conformed: _Conform,
         progress: Progress | None,
         same_table: bool,
         stages: list[StageWork] | None,
-        now: datetime | None,
     ) -> None:
         self.session = session
         self._table = table
         # The rows have the same ids in every try.
         self._data = with_row_ids(data, table) if isinstance(data, pa.Table) else data
         self._mode = mode
-        self._missing = missing
+        self._conformed = conformed
         self._progress = progress
         self._same_table = same_table
         self._stages = stages
-        self._now = datetime.now(UTC) if now is None and table.defaults else now
         self._change_id = os.urandom(16).hex()
         self._written_to: str | None = None
 
@@ -271,7 +276,7 @@ class _LoadExecution(Retryable[LoadResult]):
             or data.num_rows > _WRITE_ROWS_MAX
         ):
             return None
-        self._data = data = conform(data, table, self._missing, now=self._now)
+        self._data = data = self._conformed(data, table)
         if data.num_rows == 0:
             return LoadResult(0, 0, 0)
         if table.scheme.makes_ranges:
@@ -304,7 +309,7 @@ class _LoadExecution(Retryable[LoadResult]):
         partitions: set[int] = set()
         members: set[str] = set()
         try:
-            how = self._missing, self._now, load_id, partitions, members, self._progress, work
+            how = self._conformed, load_id, partitions, members, self._progress, work
             session.apart(partial(_stage, session, table, self._data, *how))
         except _OUT_OF_REACH as error:
             _abort(session, load_id)
@@ -388,8 +393,7 @@ def _stage(
     session: Session,
     table: TableDef,
     data: pa.Table | pa.RecordBatchReader,
-    missing: MissingColumns,
-    now: datetime | None,
+    conformed: _Conform,
     load_id: str,
     partitions: set[int],
     members: set[str],
@@ -414,7 +418,7 @@ def _stage(
     sharing = OwnerRouting.of(table, topology)
     staged = 0
     with ThreadPoolExecutor(min(_SENDERS_MAX, len(topology.members)), thread_name_prefix="secateur-load") as senders:
-        for rows in _conformed_chunks(data, table, missing, now, session.check_control):
+        for rows in _conformed_chunks(data, table, conformed, session.check_control):
             covered = session.with_ranges_for(table, rows)
             if covered is not table:
                 table, sharing = covered, OwnerRouting.of(covered, session.topology_of(covered))
@@ -432,13 +436,12 @@ def _stage(
 def _conformed_chunks(
     data: pa.Table | pa.RecordBatchReader,
     table: TableDef,
-    missing: MissingColumns,
-    now: datetime | None,
+    conformed: _Conform,
     check: Callable[[], None],
 ) -> Iterator[pa.Table]:
     first_row = 1
     for chunk in as_chunks(data, check=check):
-        yield from as_chunks(conform(chunk, table, missing, first_row=first_row, now=now))
+        yield from as_chunks(conformed(chunk, table, first_row=first_row))
         first_row += chunk.num_rows
 
 

@@ -52,6 +52,8 @@ class AccessCommands:
             return done
 
     def _after(self, command: planned.AccessCommand, access: AccessRecord) -> tuple[AccessRecord, str]:
+        if isinstance(command, planned.GroupCommand):
+            return _after_group_command(command, access)
         match command:
             case planned.CreateRole(name, if_not_exists):
                 if access.role(name) is None:
@@ -101,28 +103,6 @@ class AccessCommands:
                     raise ProgrammingError(f"there is no policy {name!r} on {table.name}")
                 kept = tuple(policy for policy in access.policies if policy is not found)
                 return replace(access, policies=kept), "policy dropped"
-            case planned.CreateResourceGroup(group, if_not_exists):
-                if access.group(group.name) is not None:
-                    if if_not_exists:
-                        return access, "resource group exists"
-                    raise ProgrammingError(f"resource group {group.name!r} exists already: ALTER or DROP it")
-                _check_roles(access, group.roles)
-                if len(access.groups) >= _GROUPS_MAX:
-                    raise LimitExceededError(f"there are {_GROUPS_MAX} resource groups: drop some", limit="groups_max")
-                return replace(access, groups=(*access.groups, group)), "resource group created"
-            case planned.AlterResourceGroup(name, limits, roles_):
-                before = _group(access, name)
-                roles = before.roles if roles_ is None else roles_
-                _check_roles(access, roles)
-                after = replace(before, **limits, roles=roles)
-                altered = tuple(after if group is before else group for group in access.groups)
-                return replace(access, groups=altered), "resource group altered"
-            case planned.DropResourceGroup(name, if_exists):
-                if access.group(name) is None and if_exists:
-                    return access, "no such resource group"
-                dropped = _group(access, name)
-                left = tuple(group for group in access.groups if group is not dropped)
-                return replace(access, groups=left), "resource group dropped"
             case _:
                 assert_never(command)
 
@@ -146,6 +126,34 @@ class AccessCommands:
                 *(f"token {token_id}" for token_id in tokens),
             ]
             raise ProgrammingError(f"role {role!r} is that of {', '.join(what)}: drop or revoke these first")
+
+
+def _after_group_command(command: planned.GroupCommand, access: AccessRecord) -> tuple[AccessRecord, str]:
+    match command:
+        case planned.CreateResourceGroup(group, if_not_exists):
+            if access.group(group.name) is not None:
+                if if_not_exists:
+                    return access, "resource group exists"
+                raise ProgrammingError(f"resource group {group.name!r} exists already: ALTER or DROP it")
+            _check_roles(access, group.roles)
+            if len(access.groups) >= _GROUPS_MAX:
+                raise LimitExceededError(f"there are {_GROUPS_MAX} resource groups: drop some", limit="groups_max")
+            return replace(access, groups=(*access.groups, group)), "resource group created"
+        case planned.AlterResourceGroup(name, limits, roles_):
+            before = _group(access, name)
+            roles = before.roles if roles_ is None else roles_
+            _check_roles(access, roles)
+            after = replace(before, **limits, roles=roles)
+            altered = tuple(after if group is before else group for group in access.groups)
+            return replace(access, groups=altered), "resource group altered"
+        case planned.DropResourceGroup(name, if_exists):
+            if access.group(name) is None and if_exists:
+                return access, "no such resource group"
+            dropped = _group(access, name)
+            left = tuple(group for group in access.groups if group is not dropped)
+            return replace(access, groups=left), "resource group dropped"
+        case _:
+            assert_never(command)
 
 
 def without_grants(access: AccessRecord, table: TableDef) -> AccessRecord:

@@ -34,7 +34,7 @@ from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.access import AccessRecord
-from secateur.protocol.hello import Pruning
+from secateur.protocol.hello import GivenVersions, Pruning
 from secateur.protocol.message import Message
 from secateur.protocol.operations import operation_of
 from secateur.protocol.recovery import ControllerState, LastLoad
@@ -65,13 +65,13 @@ class ClusterState:
         on_lost: Called with the id of each member that left.
         times: The durations of leases.
         stall_s: Seconds for which the event loop of a member may stand still.
-        clock: Seconds that only grow.
         pruning: The setting of sessions that have not set their own.
         on_superseded: Called when a member knows a controller of a later epoch.
         on_access: Called with what says who may do what whenever it changes.
         last_loads: Gives what members were told to publish that have left as the last owners of partitions.
 
     Attributes:
+        times: As given.
         last_member: The newest number of a member.
         joining: The members that are about to join.
         events: What has happened to the cluster.
@@ -86,7 +86,6 @@ class ClusterState:
         times: LeaseTimes,
         *,
         stall_s: float = 60.0,
-        clock: Callable[[], float] = lease_clock_s,
         pruning: Pruning = Pruning.ON,
         on_superseded: Callable[[], None] = lambda: None,
         on_access: Callable[[AccessRecord], None] = lambda _: None,
@@ -94,8 +93,7 @@ class ClusterState:
     ) -> None:
         self._peers = peers
         self._on_lost = on_lost
-        self._clock = clock
-        self._interval_s = times.interval_s
+        self.times = times
         self._watch = MemberWatch(times, stall_s)
         self._delivery = TopologyDelivery(peers, epoch=1, on_superseded=on_superseded)
         self._encoder = RecordEncoder()
@@ -139,6 +137,15 @@ class ClusterState:
         if request_id is not None and request_id not in self._done:
             self._done = (*self._done, request_id)[-_DONE_MAX:]
         self._deliver()
+
+    def versions(self, statistics_version: int) -> GivenVersions:
+        """The versions that every answer to a client carries; that of the statistics is kept elsewhere."""
+        return {
+            "catalog_version": self._catalog.version,
+            "topology_version": self._topology.version,
+            "statistics_version": statistics_version,
+            "pruning": self._pruning,
+        }
 
     def spend_id(self, table_id: int) -> None:
         """An id of a table is used, whatever becomes of the table."""
@@ -257,7 +264,7 @@ class ClusterState:
         for member_id in self._topology.member_ids:
             self._lost.pop(member_id, None)
             if member_id not in before.member_ids:
-                self._watch.joined(member_id, self._clock())
+                self._watch.joined(member_id, lease_clock_s())
                 self.events.add("member_joined", member_id, f"at {self._topology.member(member_id).host}")
         self._peers.update(self._topology)
         self._deliver(first)
@@ -284,7 +291,7 @@ class ClusterState:
         self._on_access(self._access)
         self._leaving = Leaving(frozenset(state.draining), frozenset(state.drained).intersection(topology.member_ids))
         for member_id in topology.member_ids:
-            self._watch.joined(member_id, self._clock())
+            self._watch.joined(member_id, lease_clock_s())
         self._peers.update(topology)
         self._deliver()
 
@@ -354,7 +361,7 @@ class ClusterState:
             member_id: Its id.
             stalled_s: For how long its event loop has not turned.
         """
-        answer = self._watch.heard(member_id, self._clock(), stalled_s=stalled_s)
+        answer = self._watch.heard(member_id, lease_clock_s(), stalled_s=stalled_s)
         if answer is LeaseOutcome.GRANTED:
             self._beats[member_id] += 1
             self._stir()
@@ -362,7 +369,7 @@ class ClusterState:
 
     def look(self) -> None:
         """Give up the members that have been silent for too long; to be called again and again."""
-        for member_id in self._watch.look(self._clock()):
+        for member_id in self._watch.look(lease_clock_s()):
             self._lose(member_id, self._watch.why(member_id))
         for member_id in self._watch.suspects():
             self.doubt(member_id)
@@ -414,7 +421,7 @@ class ClusterState:
             return
         probed = self._topology.member(member_id)
         # Another process may have come back as the same member meanwhile.
-        if await self._peers.is_gone(member_id, self._interval_s) and self._is_as(probed):
+        if await self._peers.is_gone(member_id, self.times.interval_s) and self._is_as(probed):
             self._lose(member_id, "its process has ended: its address refuses connections")
 
     def _is_as(self, probed: MemberAddress) -> bool:

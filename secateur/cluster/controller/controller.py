@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.cluster.controller.commands import ControllerCommands
 from secateur.cluster.controller.holders import served_by
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.joining import Joining
@@ -21,9 +22,7 @@ from secateur.cluster.controller.publications import Publications
 from secateur.cluster.controller.rebalancer import Rebalancer
 from secateur.cluster.controller.recovery import first_of
 from secateur.cluster.controller.running_requests import RunningRequests
-from secateur.cluster.controller.statement_replies import (
-    StatementReplies,
-)
+from secateur.cluster.controller.statement_replies import StatementReplies
 from secateur.cluster.controller.statement_requests import StatementRequests
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.system_tables import SystemTables
@@ -31,7 +30,7 @@ from secateur.cluster.controller.table_checks import ControllerTableChecks
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.takeover import Takeover
 from secateur.cluster.controller.token_commands import TokenCommands
-from secateur.cluster.controller.view_commands import ExternalTableCommands, TypeCommands, ViewCommands
+from secateur.cluster.controller.view_commands import ExternalTableCommands, ViewCommands
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
 from secateur.cluster.loop_thread import BackgroundTasks, threads_end
 from secateur.cluster.member.changes.change_turns import ChangeTurns, full_table
@@ -81,7 +80,7 @@ class Controller:
         port = settings.port if port is None else port
         self._server = listening(self, CONTROLLER_OPERATIONS, settings, own_address, on_gone=self._gone, port=port)
         self._peers = Peers("controller", Role.CONTROLLER, settings)
-        self._state = ClusterState(
+        state = self._state = ClusterState(
             self._peers,
             self._left,
             settings.lease_times,
@@ -91,80 +90,49 @@ class Controller:
             on_access=self._server.take_access,
             last_loads=lambda owners: self._loads.numbers.last_loads(owners),
         )
-        self._loads = LoadPublisher(self._state, self._state.has_member)
-        self._joining = Joining(self._state, settings, self._loads.numbers)
-        self._rebalancer = Rebalancer(self._state, self._joining, self._state.events, is_on=settings.rebalancing)
-        self._statistics = StatisticsCache(self._peers, self._served)
+        loads = self._loads = LoadPublisher(state, state.has_member)
+        joining = self._joining = Joining(state, settings, loads.numbers)
+        self._rebalancer = Rebalancer(state, joining, state.events, is_on=settings.rebalancing)
+        statistics = self._statistics = StatisticsCache(self._peers, self._served)
         self._background = BackgroundTasks()
         requests = RunningRequests()
         self._schemes = ThreadPoolExecutor(1, thread_name_prefix="secateur-schemes")
-        statements = StatementReplies(settings.plan_cache_max, settings.cost_model)
-        self._table_commands = TableCommands(
-            self._state, self._loads, self._joining.loads.shared, self._statistics, self._schemes
-        )
-        view_commands = ViewCommands(self._state)
-        tokens = TokenCommands(self._state, has_token=settings.token is not None)
+        replies = StatementReplies(settings.plan_cache_max, settings.cost_model)
+        tables = self._table_commands = TableCommands(state, loads, joining.loads.shared, statistics, self._schemes)
+        views = ViewCommands(state)
+        allow_code = settings.accepts_code
+        external = self._external_tables = ExternalTableCommands(state, views.adopt, allow_code=allow_code)
         self._jobs = ControllerJobs(
-            self._peers,
-            lambda: self._state.topology,
-            self._group_of,
-            self._state.check_member,
-            allow_code=settings.accepts_code,
+            self._peers, lambda: state.topology, self._group_of, state.check_member, allow_code=allow_code
         )
-        self._external_tables = ExternalTableCommands(
-            self._state, view_commands.adopt, allow_code=settings.accepts_code
+        self._commands = ControllerCommands(state, tables, views, external, self._jobs, requests)
+        statements = self._statements = StatementRequests(
+            state, statistics, replies, self._commands, external, requests, settings.planning_timeout_s
         )
-        self._statements = StatementRequests(
-            self._state,
-            self._statistics,
-            statements,
-            self._table_commands,
-            view_commands,
-            TypeCommands(self._state, view_commands.adopt),
-            self._external_tables,
-            self._jobs,
-            requests,
-            self._versions,
-            settings.planning_timeout_s,
-        )
-        self._publications = Publications(
-            self._state,
-            self._loads,
-            self._joining,
-            self._statistics,
-            statements,
-            self._statements.whole,
-            self._table_commands,
-            requests,
-            ChangeTurns(settings.max_waiting_statements, full_table),
-            self._versions,
-            self._loads.numbers.settled,
+        turns = ChangeTurns(settings.max_waiting_statements, full_table)
+        publications = self._publications = Publications(
+            state, loads, joining, statistics, statements, tables, requests, turns
         )
         self._takeover = Takeover(
-            self._state,
+            state,
             self._peers,
-            self._table_commands,
-            view_commands,
-            self._jobs,
-            self._statistics,
-            settings.lease_times,
+            tables,
+            views,
             self._begin_epoch,
-            self._publications.streams.settle,
+            self._resume,
             is_over=not (is_recovering or is_cold_start),
             is_cold_start=is_cold_start,
         )
-        members = MemberList(self._state, self._peers)
-        system_tables = self._system_tables = SystemTables(
-            self._state,
-            members,
-            self._jobs,
-            statements.facts,
-            requests.rows,
-            self._publications.history,
-            settings,
+        self._members = MemberList(state, self._peers)
+        self._system_tables = SystemTables(
+            state, self._members, self._jobs, replies.facts, requests.rows, publications.history, settings
         )
-        self._table_checks = ControllerTableChecks(statements, lambda: self._state.catalog)
-        self.handlers: dict[OperationBase, Callable[[Request[Any]], Handled]] = {
+        self._table_checks = ControllerTableChecks(replies, lambda: state.catalog)
+        self.handlers = self._handlers()
+
+    def _handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
+        tokens = TokenCommands(self._state, has_token=self._settings.token is not None)
+        return {
             Operation.HELLO: self._hello,
             Operation.GET_TOPOLOGY: self._send_topology,
             Operation.GET_TABLES: self._send_tables,
@@ -181,9 +149,9 @@ class Controller:
             Operation.ABORT_LOAD: self._publications.abort_load,
             Operation.CHANGE_SEVERAL_PARTITIONS: self._publications.change_several,
             Operation.CHANGE_TABLE: self._publications.change_table,
-            Operation.GET_MEMBERS: members.members,
-            Operation.READ_SYSTEM_TABLE: system_tables.answer,
-            Operation.DESCRIBE_STATEMENT: system_tables.describe,
+            Operation.GET_MEMBERS: self._members.members,
+            Operation.READ_SYSTEM_TABLE: self._system_tables.answer,
+            Operation.DESCRIBE_STATEMENT: self._system_tables.describe,
             Operation.JOIN: self._join,
             Operation.NAME_MEMBER: self._name_member,
             Operation.ASK_TO_RETURN: self._let_back,
@@ -228,6 +196,7 @@ class Controller:
         await self._background.close()
         self._loads.close()
         await self._server.stop()
+        await self._commands.close()
         await self._statements.close()
         await self._jobs.close()
         await self._statistics.close()
@@ -275,12 +244,7 @@ class Controller:
 
     def _versions(self) -> GivenVersions:
         """The versions that every answer to a client carries."""
-        return {
-            "catalog_version": self._state.catalog.version,
-            "topology_version": self._state.topology.version,
-            "statistics_version": self._statistics.statistics_snapshot.version,
-            "pruning": self._state.pruning,
-        }
+        return self._state.versions(self._statistics.version)
 
     def _send_topology(self, _: Request[catalog.GetTopology]) -> Reply[catalog.TopologyAnswer]:
         return Reply(catalog.TopologyAnswer(topology=self._state.topology.outline, **self._versions()))
@@ -410,7 +374,7 @@ class Controller:
         answer = self._state.heard(asked.member, stalled_s=asked.stalled_s)
         if answer is LeaseVerdict.GRANTED:
             self._statistics.counted(asked.member, asked.written, asked.misses)
-        return Reply(membership.LeaseAnswer(answer.value, self._statistics.statistics_snapshot.version))
+        return Reply(membership.LeaseAnswer(answer.value, self._statistics.version))
 
     def _is_at(self, member_id: str, address: str) -> bool:
         """Whether the topology has a member, if it has it, at this address."""
@@ -441,6 +405,13 @@ class Controller:
         self._loads.numbers.last = first_of(record.epoch)
         self._loads.numbers.taken_over(reports, record.topology.member_ids, state.last_loads)
         self._background.start(self._loads.numbers.settled(), "controller learns how loads in doubt have ended")
+
+    async def _resume(self) -> None:
+        """Members and catalog are as they were: so are statistics, jobs and streams from now on."""
+        epoch = self._state.epoch
+        self._statistics.start_anew(epoch, [table.table_id for table in self._state.catalog.tables()])
+        await self._jobs.restore(epoch, is_cold_start=self._takeover.is_cold_start)
+        await self._publications.streams.settle()
 
     def _superseded(self) -> None:
         """A later controller has taken over: this one serves nobody any more."""

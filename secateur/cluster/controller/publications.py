@@ -18,14 +18,13 @@ from secateur.cluster.controller.holders import by_primary, copies_of
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.loads import LoadPublication, LoadPublisher
 from secateur.cluster.controller.running_requests import RequestState, RunningRequests
-from secateur.cluster.controller.statement_replies import StatementReplies
+from secateur.cluster.controller.statement_requests import StatementRequests
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.stream_publisher import StreamPublisher
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.member.changes.change_turns import ChangeTurns
 from secateur.cluster.member.changes.changes import ATTEMPT
 from secateur.cluster.member.statements.local_execution import bound_partitions
-from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import LoadFailedError, MemberLostError, OperationalError, ProgrammingError, TopologyChangedError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
@@ -58,13 +57,10 @@ class Publications:
         publisher: Runs the two phases of a publication.
         joining: Lets members in; none joins while rows are published, since it would miss them.
         statistics: Learns how many rows were written.
-        statements: The plans of changes, by id.
-        whole_plan: Gives the plan of the query for row changes, by its id or that of the plan for the key of their row.
+        statements: Has the plans of changes.
         table_commands: Makes the ranges that the rows of a change need.
         requests: What KILL ends.
         turns: The order of changes.
-        versions: The versions that every answer carries.
-        settled: Returns when loads of an earlier controller are decided.
 
     Attributes:
         history: What was published.
@@ -77,25 +73,20 @@ class Publications:
         publisher: LoadPublisher,
         joining: Joining,
         statistics: StatisticsCache,
-        statements: StatementReplies,
-        whole_plan: Callable[[str], Awaitable[SelectPlan]],
+        statements: StatementRequests,
         table_commands: TableCommands,
         requests: RunningRequests,
         turns: ChangeTurns[tuple[int, str]],
-        versions: Callable[[], GivenVersions],
-        settled: Callable[[], Awaitable[None]],
     ) -> None:
         self._state = state
         self._loads = publisher
         self._joining = joining
         self._statistics = statistics
         self._statements = statements
-        self._whole_plan = whole_plan
         self._table_commands = table_commands
         self._requests = requests
         self._turns = turns
-        self._versions = versions
-        self._answers = LoadAnswers(state.call, lambda: state.topology.member_ids, settled)
+        self._answers = LoadAnswers(state.call, lambda: state.topology.member_ids, publisher.numbers.settled)
         self.history = LoadHistory()
         self.streams = StreamPublisher(state, self._answers.rows_published)
 
@@ -127,6 +118,9 @@ class Publications:
         return await self._answers.once(
             asked.load_id, is_repeat=asked.is_repeat, work=lambda: publish(request), answer=answer
         )
+
+    def _versions(self) -> GivenVersions:
+        return self._state.versions(self._statistics.version)
 
     def _loaded(self, rows: int) -> Reply[changes.LoadedRows]:
         return Reply(changes.LoadedRows(rows=rows, **self._versions()))
@@ -219,7 +213,7 @@ class Publications:
         return await self._killable(asked.load_id, self._text_of(asked.plan), carry_out())
 
     def _text_of(self, plan_id: str) -> str:
-        facts = self._statements.facts(plan_id)
+        facts = self._statements.replies.facts(plan_id)
         return f"plan {plan_id}" if facts is None else facts.statement
 
     def _new_load(
@@ -233,11 +227,11 @@ class Publications:
         return LoadPublication(load_id, self._loads.numbers.following(), table, mode, attempts, copies)
 
     async def _change_several(self, request: Request[changes.ChangeSeveralPartitions]) -> Reply[changes.ChangedTable]:
-        scan = self._statements.plan(request.message.plan).scans[0]
+        scan = self._statements.replies.plan(request.message.plan).scans[0]
         return await self._in_turn(request, (scan.table_id, scan.table), self._several_changed)
 
     async def _several_changed(self, asked: changes.ChangeSeveralPartitions) -> Reply[changes.ChangedTable]:
-        topology, plan = self._state.topology, self._statements.plan(asked.plan)
+        topology, plan = self._state.topology, self._statements.replies.plan(asked.plan)
         scan = plan.scans[0]
         table = self._state.catalog.table(scan.table)
         if (table.table_id, table.version) != (scan.table_id, scan.table_version):
@@ -262,7 +256,7 @@ class Publications:
         return await self._in_turn(request, (asked.table_id, asked.table), self._table_changed)
 
     async def _table_changed(self, asked: changes.ChangeTable) -> Reply[changes.ChangedTable]:
-        plan = await self._whole_plan(asked.plan)
+        plan = await self._statements.whole(asked.plan)
         asked = replace(asked, plan=plan.plan_id)
         topology, table = self._state.topology, self._state.catalog.table(asked.table)
         if (table.table_id, table.version) != (asked.table_id, asked.table_version):

@@ -106,6 +106,11 @@ class StatisticsCache:
         """The statistics of this moment; a frozen value."""
         return self._statistics_snapshot
 
+    @property
+    def version(self) -> int:
+        """The version of the statistics of this moment."""
+        return self._statistics_snapshot.version
+
     def replaced(self, table_id: int) -> None:
         """All rows of a table are other ones now."""
         self._written[table_id] = float("inf")
@@ -222,7 +227,7 @@ class StatisticsCache:
             if rest_s > 0:
                 await self._sleep(rest_s)
                 continue
-            only_missed, version = not self._is_stale(table_id), self._statistics_snapshot.version
+            only_missed, version = not self._is_stale(table_id), self.version
             try:
                 await self.refresh(table_id)
             except Error as error:
@@ -230,5 +235,5 @@ class StatisticsCache:
                 return
             ended_s = self._clock()
             self._rest_until_s[table_id] = ended_s + _REST_FACTOR * (ended_s - now_s)
-            if only_missed and self._statistics_snapshot.version == version:
+            if only_missed and self.version == version:
                 self._miss_rest_until_s[table_id] = ended_s + _MISS_REST_FACTOR * (ended_s - now_s)

@@ -19,13 +19,10 @@ from secateur.cluster.controller import recovery
 from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.disk_losses import DiskLosses
-from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.membership import MemberLost
 from secateur.cluster.controller.recovery import catalog_of
-from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.view_commands import ViewCommands
-from secateur.cluster.lease import LeaseTimes
 from secateur.cluster.peers import Peers
 from secateur.errors import Error, InternalError, PartitionLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
@@ -46,17 +43,15 @@ class Takeover:
         peers: The members that have reported.
         table_commands: Settles changes of tables that were under way.
         view_commands: Tells the members of the views.
-        jobs: Goes on with the jobs that members have kept.
-        statistics: Begins anew.
-        lease_times: How long members are waited for.
         begin: Called before anything is done in the new epoch, with the record, what the members have said, and what
             the record says of the rest.
-        settle_streams: Finds out which batches of streams were published.
+        resume: Called once the members and the catalog are as they were, to go on with the rest.
         is_over: True for the first controller of a cluster, which takes over from nobody.
         is_cold_start: Whether the members are started anew as well: then all of them are waited for.
 
     Attributes:
         is_over: Whether the controller knows the cluster, and may answer requests.
+        is_cold_start: As given, or as the reports have shown.
     """
 
     def __init__(
@@ -65,11 +60,8 @@ class Takeover:
         peers: Peers,
         table_commands: TableCommands,
         view_commands: ViewCommands,
-        jobs: ControllerJobs,
-        statistics: StatisticsCache,
-        lease_times: LeaseTimes,
         begin: Callable[[ClusterRecord, Mapping[str, MemberReport], ControllerState], None],
-        settle_streams: Callable[[], Awaitable[None]],
+        resume: Callable[[], Awaitable[None]],
         *,
         is_over: bool,
         is_cold_start: bool,
@@ -78,12 +70,9 @@ class Takeover:
         self._peers = peers
         self._table_commands = table_commands
         self._view_commands = view_commands
-        self._jobs = jobs
-        self._statistics = statistics
-        self._lease_times = lease_times
         self._begin = begin
-        self._settle_streams = settle_streams
-        self._is_cold_start = is_cold_start
+        self._resume = resume
+        self.is_cold_start = is_cold_start
         self._reports: dict[str, MemberReport] = {}
         self._reported = asyncio.Event()
         self._ended = asyncio.Event()
@@ -127,14 +116,14 @@ class Takeover:
     async def _go_on(self) -> None:
         found = await self._decided()
         state = decode(found.record.state, ControllerState)
-        if self._is_cold_start:  # whoever had members leave has ended with the cluster, and all were started again
+        if self.is_cold_start:  # whoever had members leave has ended with the cluster, and all were started again
             state = structs.replace(state, draining=())
         views_version = max(report.views_version for report in self._reports.values())
         catalog = catalog_of(state)
         # Members compare versions: those of this controller are newer than what the one before had begun.
         catalog = replace(catalog, version=max(catalog.version, views_version) + 1)
         reports = self._reports
-        if not self._is_cold_start:  # members that have gone on have in memory what they own
+        if not self.is_cold_start:  # members that have gone on have in memory what they own
             reports = {member_id: report for member_id, report in reports.items() if report.damage}
         losses = DiskLosses.of(catalog.tables(), found.record.topology, reports, found.lost)
         if losses.lost:
@@ -157,19 +146,17 @@ class Takeover:
         reports = await self._reports_again()
         while self._state.changing_table is not None:
             reports = await self._settled_alter(self._state.changing_table, state.changing_for)
-        if self._is_cold_start:
+        if self.is_cold_start:
             await self._catch_up(reports, None if changing is None else changing.origin)
         await self._table_commands.settle_tables(
             {member_id: [held.table_id for held in report.tables] for member_id, report in reports.items()}
         )
         await self._state.all_reached()
-        self._statistics.start_anew(self._state.epoch, [table.table_id for table in self._state.catalog.tables()])
-        await self._jobs.restore(self._state.epoch, is_cold_start=self._is_cold_start)
-        await self._settle_streams()
+        await self._resume()
         self.is_over = True
         self._ended.set()
         self._state.events.add("controller_restarted", None, f"epoch {self._state.epoch}")
-        if self._is_cold_start:
+        if self.is_cold_start:
             self._tell_of_disks(losses)
         _log.warning("the controller goes on in epoch %d with members %s", self._state.epoch, ", ".join(self._reports))
 
@@ -237,10 +224,10 @@ class Takeover:
 
     async def _decided(self) -> recovery.Recovered:
         """Wait for the reports that are needed."""
-        loop, times = asyncio.get_running_loop(), self._lease_times
+        loop, times = asyncio.get_running_loop(), self._state.times
         patience = recovery.Patience(times.silence_s, loop.time())
         while True:
-            if self._is_cold_start:
+            if self.is_cold_start:
                 if (found := recovery.recovered_from_disk(self._reports)) is not None:
                     return found
                 self._reported.clear()
@@ -260,7 +247,7 @@ class Takeover:
                 recovery.recovered_from_disk(reports) if is_cold else recovery.recovered(reports, gone, is_late=is_late)
             )
             if found is not None:
-                self._is_cold_start = is_cold
+                self.is_cold_start = is_cold
                 self._failure = None
                 self._ended.clear()
                 return found

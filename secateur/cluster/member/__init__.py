@@ -17,6 +17,7 @@ _FILES = {
     "changes.writes": ["ManyWrites", "MemberWrites", "pieces_to_keep"],
     "jobs.attempts": ["KeptResults", "MemberAttempts"],
     "member": ["Member"],
+    "member_storage": ["MemberStorage"],
     "membership.lease_keeper": ["LeaseKeeper"],
     "monitoring.hot_keys": ["FrequentValue", "HotKeySampler", "SpaceSaving"],
     "monitoring.slow_statements": ["SlowStatements", "TimeSplit", "why_slow"],

@@ -14,25 +14,44 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.member.admission.memory_admission import kernel_memory_of
+from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.admission.tenant_gate import TenantGate
-from secateur.cluster.member.changes.writes import ManyWrites
-from secateur.cluster.member.member_parts import MemberParts, spill_directory
-from secateur.cluster.member.monitoring.stored_stats import StoredStats
+from secateur.cluster.member.admission.tenants import TenantAccounts
+from secateur.cluster.member.changes.changes import MemberChanges
+from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
+from secateur.cluster.member.changes.row_guards import RowGuards
+from secateur.cluster.member.member_connections import MemberConnections
+from secateur.cluster.member.member_engine import MemberEngine
+from secateur.cluster.member.member_replication import MemberReplication
+from secateur.cluster.member.member_statements import MemberStatements
+from secateur.cluster.member.member_storage import MemberStorage
+from secateur.cluster.member.member_threads import MemberThreads
+from secateur.cluster.member.membership.lease_keeper import LeaseKeeper
+from secateur.cluster.member.membership.membership import KnownMetadata, Membership
+from secateur.cluster.member.monitoring.slow_statements import SlowStatements
+from secateur.cluster.member.monitoring.statement_log import StatementLog
+from secateur.cluster.member.monitoring.stored_stats import StoredStats, WorkCounts
 from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
 from secateur.cluster.member.persistence.persistence import Persistence
 from secateur.cluster.member.statement_handlers import StatementHandlers
+from secateur.cluster.member.statements.plans import MemberPlans
+from secateur.cluster.member.table_checks import MemberTableChecks
 from secateur.cluster.member.tables.background_folds import BackgroundFolds
 from secateur.cluster.member.tables.stored_tables import MemberStatistics
+from secateur.cluster.plan_source import PlanSource
 from secateur.cluster.settings import ClusterSettings
-from secateur.cluster.sockets import LOOPBACK, ProcessAddress
+from secateur.cluster.sockets import LOOPBACK, ProcessAddress, listening
 from secateur.engine_limits import EngineLimits
-from secateur.errors import DamagedDirectoryError
+from secateur.errors import DamagedDirectoryError, Error
+from secateur.native import native_module
+from secateur.partitioning.topology.topology import MemberAddress
+from secateur.protocol.access import AccessRecord
 from secateur.protocol.hello import Greeting, Hello
-from secateur.protocol.jobs import GetJobMetrics, JobMetrics, RunAttempt, SubmitJob
 from secateur.protocol.membership import JoinRequest
 from secateur.protocol.message import Role
-from secateur.protocol.operations import Operation, OperationBase
+from secateur.protocol.operations import MEMBER_OPERATIONS, Operation, OperationBase
 from secateur.protocol.recovery import AskToReturn
 from secateur.storage.log.disk import Disk
 from secateur.wire import Handled, PeerInfo, Reply, Request
@@ -40,10 +59,24 @@ from secateur.wire import Handled, PeerInfo, Reply, Request
 _log = logging.getLogger(__name__)
 
 
-class Member(MemberParts):
+class Member:
     """One member. Made and used on one event loop; :meth:`start` lets the cluster know of it.
 
-    It is made as :class:`~secateur.cluster.member.member_parts.MemberParts`.
+    Args:
+        member_id: Its id.
+        settings: The settings of the cluster.
+        controller_address: ``host:port`` of the controller, which it joins at :meth:`start`.
+        on_given_up: Called on the event loop when the cluster has gone on without this member: it answers nothing any
+            more, and has to be stopped.
+        own_address: The addresses on which it listens.
+        disk: Its disk, for a cluster with a data directory.
+
+    Attributes:
+        member_id: Its id.
+        handlers: The handler of each operation.
+
+    Raises:
+        DiskError: Its directory is in use.
     """
 
     def __init__(
@@ -55,103 +88,87 @@ class Member(MemberParts):
         own_address: ProcessAddress = LOOPBACK,
         disk: Disk | None = None,
     ) -> None:
-        super().__init__(member_id, settings, controller_address, on_given_up, own_address, disk)
+        self.member_id = member_id
+        self._settings = settings
+        self._own_address = own_address
         self._stopping: asyncio.Task[None] | None = None
-        statement_handlers = self._statement_handlers = StatementHandlers(
-            self._counts,
-            self._statement_log,
-            self._results,
-            self._statements,
-            self._stepped,
-            self._snapshots,
-            self._key_reads,
-            self._changes,
-            self._coordinated_changes,
+        self._background = BackgroundTasks()
+        self._counts = WorkCounts()
+        answered = None if native_module() is None else self.answered
+        self._server = listening(self, MEMBER_OPERATIONS, settings, own_address, on_gone=self._gone, answered=answered)
+        threads = self._threads = MemberThreads(member_id, settings)
+        connections = self._connections = MemberConnections(
+            member_id, settings, controller_address, self._connection_lost
         )
-        self.handlers = statement_handlers.handlers() | self._handlers()
+        storage = self._storage = MemberStorage(member_id, settings, disk)
+        lease = self._lease = LeaseKeeper(
+            member_id, settings, controller_address, self._address, storage.store.lease, on_given_up, self._wants_report
+        )
+        replication = self._replication = MemberReplication(settings, storage, connections, threads.changing)
+        source = PlanSource(
+            member_id, connections.controller, connections.peers, storage.places.member_ids, settings.member_silence_s
+        )
+        plans = MemberPlans(
+            member_id, source.fetch, settings.plan_cache_max, threads.quick, lambda: lease.statistics_version
+        )
+        self._engine = MemberEngine(settings, storage, connections, replication, plans, threads, self._counts)
+        jobs = self._engine.runtime
+        self._accounts = TenantAccounts()
+        self._tenants: TenantGate | None = None  # until one comes
+        admissions = self._admissions = Admissions.of_member(member_id, settings, self._accounts)
+        slow = SlowStatements(member_id, connections.describe_statement, self._background.start)
+        log = self._statement_log = StatementLog(
+            member_id,
+            admissions.is_waiting,
+            is_system=plans.is_system,
+            waited_s=admissions.waited_s,
+            slow_s=settings.slow_statement_s,
+            on_slow=slow.note,
+        )
+        statements = self._statements = MemberStatements(
+            storage, connections, replication.copies, plans, jobs, admissions, threads
+        )
+        row_guards = RowGuards(self._server.rights_of)
+        changes = MemberChanges(
+            storage, plans, replication, threads.changing, row_guards, settings.max_waiting_statements
+        )
+        coordinated = MemberCoordinatedChanges(
+            storage, statements.runner, replication.loads, connections.peers, threads.changing, row_guards
+        )
+        self._statement_handlers = StatementHandlers(
+            self._counts, log, storage.results, statements, changes, coordinated
+        )
+        followers = statements.runner.update, lease.topology_changed
+        self._membership = Membership(
+            settings, self._address, connections, storage, replication, self._take_access, jobs.member_lost, followers
+        )
+        self._table_checks = MemberTableChecks(plans, storage, row_guards)
+        self.handlers = self._handlers()
 
     def _handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
-        leases_of = self._membership.leases_of
-        stats = StoredStats(
-            self._store,
-            self._counts,
-            self._jobs,
-            self._results,
-            self._memory_limit,
-            self._admission,
-            self._admissions,
-            self._statement_log.totals,
-        )
+        storage, membership = self._storage, self._membership
+        metadata = KnownMetadata(membership, storage.places, self._statements.runner.plans)
+        stats = StoredStats(storage, self._counts, self._engine.runtime, self._admissions, self._statement_log.totals)
         return {
+            **self._statement_handlers.handlers(),
+            **self._statements.handlers(),
+            **self._replication.handlers(),
+            **self._engine.handlers(),
             Operation.HELLO: self._hello,
-            Operation.READ_SNAPSHOT: self._snapshots.read,
-            Operation.READ_CHANGES: self._change_feeds.read,
-            Operation.BOUND_CHANGES: self._change_feeds.bound,
-            Operation.CLOSE_SNAPSHOT: self._snapshots.close,
-            Operation.SUBMIT_JOB: self._submit_job,
-            Operation.RESOLVE_JOB: self._client_jobs.resolve,
-            Operation.STOP_JOB: self._client_jobs.stop,
-            Operation.RUN_ATTEMPT: self._run_job,
-            Operation.HALT_ATTEMPT: self._attempts.cancel,
-            Operation.KEEP_JOB: self._kept_jobs.keep,
-            Operation.LIST_KEPT_JOBS: self._kept_jobs.versions,
-            Operation.GET_KEPT_JOB: self._kept_jobs.get,
-            Operation.GET_JOB_METRICS: self._send_job_metrics,
-            Operation.GET_JOB_COUNTERS: self._live_metrics.counters,
-            Operation.GET_JOB_RESULT: self._attempts.result,
-            Operation.GET_JOB_LOGS: lambda request: Reply(self._jobs.logs.lines(request.message.job)),
-            Operation.CLOSE_FOR_CHANGE: self._coordinated_changes.close,
-            Operation.GET_RETURNED_ROWS: self._coordinated_changes.returned,
-            Operation.WRITE_ROWS: self._writes.write,
-            Operation.WRITE_MANY: ManyWrites(self._writes).write,
-            Operation.WRITE_COPY: self._replication.received.write_copy,
-            Operation.WRITE_COPIES: self._replication.received.write_copies,
-            Operation.GET_COPY_TAILS: self._replication.received.tails,
-            Operation.TELL_SETTLED: self._replication.received.copies_settled,
-            Operation.STAGE_ROWS: self._loads.stage,
-            Operation.STAGE_COPY: self._loads.stage_copy,
-            Operation.PREPARE_LOAD: self._loads.prepare,
-            Operation.PUBLISH_PREPARED_LOAD: self._loads.publish,
-            Operation.PUBLISHED_EVERYWHERE: self._replication.publications.told,
-            Operation.GET_PUBLICATION: self._loads.last_publication,
-            Operation.ABORT_STAGED_LOAD: self._loads.abort,
-            Operation.GET_LOAD_OUTCOME: self._loads.outcome,
-            Operation.GET_STAGED_LOADS: self._loads.under_way,
-            Operation.HOLD_LOAD: lambda request: leases_of(request.message.kind).renew(request),
-            Operation.STANDING_OF_LOAD: lambda request: leases_of(request.message.kind).standing(request),
-            Operation.DECIDE_LOAD: self._membership.decide_load,
-            Operation.SETTLE_LOAD: lambda request: leases_of(request.message.kind).settle(request),
-            Operation.CREATE_STORED_TABLE: self._stored_tables.create,
-            Operation.DROP_STORED_TABLE: self._stored_tables.drop,
-            Operation.CLOSE_IF_UNUSED: self._loads.close_if_unused,
-            Operation.ADOPT_VIEWS: self._membership.take_views,
-            Operation.PREPARE_ALTER: self._alterations.prepare,
-            Operation.COMMIT_ALTER: self._stored_tables.commit_alter,
-            Operation.ABORT_ALTER: self._alterations.abort,
-            Operation.TAKE_TOPOLOGY: self._membership.take_topology,
-            Operation.BEGIN_RETURN: self._membership.begin_return,
-            Operation.GET_REPORT: lambda _: Reply(self._membership.report()),
-            Operation.GET_OWNERS: self._metadata.topology,
-            Operation.GET_OWNER_PAGES: self._metadata.owner_pages,
-            Operation.GET_RANGES: self._metadata.ranges,
-            Operation.CATCH_UP: self._stored_tables.catch_up,
-            Operation.COPY_TABLE: self._copies.copy_table,
-            Operation.ASK_FOR_PROMISE: self._membership.promise,
-            Operation.GET_PLAN: self._metadata.plan,
-            Operation.GET_STATEMENTS: self._statement_log.send,
-            Operation.GET_HOT_KEYS: self._hot_keys.send,
-            Operation.GET_TENANT_HOURS: self._statement_log.send_tenants,
+            Operation.DECIDE_LOAD: membership.decide_load,
+            Operation.ADOPT_VIEWS: membership.take_views,
+            Operation.TAKE_TOPOLOGY: membership.take_topology,
+            Operation.BEGIN_RETURN: membership.begin_return,
+            Operation.GET_REPORT: lambda _: Reply(membership.report()),
+            Operation.ASK_FOR_PROMISE: membership.promise,
+            Operation.GET_OWNERS: metadata.topology,
+            Operation.GET_OWNER_PAGES: metadata.owner_pages,
+            Operation.GET_RANGES: metadata.ranges,
+            Operation.GET_PLAN: metadata.plan,
+            Operation.GET_HOT_KEYS: storage.hot_keys.send,
             Operation.GET_MEMBER_STATS: stats.tell,
             Operation.GET_VITALS: stats.tell_vitals,
-            Operation.BUILD_COPIES: self._built_copies.build,
-            Operation.OPEN_COPIES: self._built_copies.open,
-            Operation.FETCH_COPY: self._built_copies.fetch,
-            Operation.COUNT_COPIES: self._built_copies.count,
-            Operation.FORGET_COPIES: self._built_copies.forget,
-            Operation.DROP_COPIES: self._built_copies.drop,
-            Operation.DESCRIBE_CONNECTOR: self._external_reads.describe,
-            Operation.LIST_EXTERNAL_PARTITIONS: self._external_reads.list_partitions,
-            Operation.LOOK_AT_STATISTICS: MemberStatistics(self._store).summary,
+            Operation.LOOK_AT_STATISTICS: MemberStatistics(storage.store).summary,
         }
 
     async def start(self) -> None:
@@ -161,7 +178,7 @@ class Member(MemberParts):
             OperationalError: The socket, the controller or the data directory is not to be had.
         """
         await self._open()
-        if self._persistence is not None and (self._membership.record.version or self._membership.damage):
+        if self._replication.persistence is not None and (self._membership.record.version or self._membership.damage):
             # The controller starts anew as well, and wants reports of all members before it grants a lease to one.
             await self._membership.report_to_controller()
             self._background.start(self._lease.start(), f"member {self.member_id} waits for its lease")
@@ -169,7 +186,7 @@ class Member(MemberParts):
             return
         at = self._address()
         joining = JoinRequest(at.id, at.host, at.port, at.node)
-        joined = (await self._patient.request(joining)).message
+        joined = (await self._connections.patient.request(joining)).message
         self._membership.know_views(joined.catalog_version, joined.views)
         if not self._server.knows_tokens:  # the record may have told it of newer ones meanwhile
             self._take_access(joined.access)
@@ -192,11 +209,11 @@ class Member(MemberParts):
     async def _open(self) -> None:
         """Have what is on disk, and listen."""
         _configure_duckdb(self._settings)
-        if self._persistence is not None:
-            await self._recover(self._persistence)
+        if self._replication.persistence is not None:
+            await self._recover(self._replication.persistence)
         await self._server.start()
         self._background.start(self._turn(), f"member {self.member_id} turns")
-        folds = BackgroundFolds(self._store.folds, self._places, self._threads.changing)
+        folds = BackgroundFolds(self._storage.store.folds, self._storage.places, self._threads.changing)
         self._background.start(folds.run(), f"member {self.member_id} merges recent changes")
 
     async def start_in_place(self) -> bool:
@@ -220,9 +237,9 @@ class Member(MemberParts):
         Raises:
             Error: The controller could not be asked, or the member could not catch up.
         """
-        await self._kept_jobs.forget()  # others may have forgotten since what is here
+        await self._engine.kept.forget()  # others may have forgotten since what is here
         asked = AskToReturn(self._settings.cluster_id, self._address())
-        if not (await self._controller.request(asked)).message.is_member:
+        if not (await self._connections.controller.request(asked)).message.is_member:
             return False
         await self._lease.resume()
         return True
@@ -230,14 +247,14 @@ class Member(MemberParts):
     async def _recover(self, persistence: Persistence) -> None:
         """Have what is on disk; if that is damaged, the cluster goes on without it."""
         try:
-            await persistence.begin(self._replication, self._change_registry)
+            await persistence.begin()
         except DamagedDirectoryError as error:
             _log.exception("member %s cannot use its data directory", self.member_id)
             self._membership.damage = str(error)
             return
-        for table in self._store.tables():
-            self._places.add_table(table)
-        await self._kept_jobs.recover()
+        for table in self._storage.store.tables():
+            self._storage.places.add_table(table)
+        await self._engine.kept.recover()
         if persistence.record is not None:
             self._membership.recovered(persistence.record)
 
@@ -255,16 +272,12 @@ class Member(MemberParts):
         await self._background.close()
         await self._membership.close()
         await self._lease.stop()
-        self._results.close_all()
-        await self._attempts.close()
-        await self._jobs.close()
-        await self._leases.stop()
-        await self._alter_leases.stop()
+        self._storage.results.close_all()
+        await self._engine.close()
         await self._replication.close()
-        await self._peers.close()
-        await self._controller.close()
-        if self._log is not None:
-            await self._log.close()
+        await self._connections.close()
+        if self._storage.log is not None:
+            await self._storage.log.close()
         await self._threads.end()
 
     def handle(self, request: Request[Any]) -> Handled:
@@ -289,40 +302,49 @@ class Member(MemberParts):
     def notify(self, request: Request[Any]) -> None:
         """Take a one-way message: those of jobs."""
         self._counts.frames_received += 1
-        if request.operation is Operation.START_RUN:
-            self._counts.executions += 1
-        self._jobs.on_message(request.message, request.payload)
+        self._engine.notify(request)
 
     def _hello(self, request: Request[Hello]) -> Reply[Greeting]:
-        self._results.connected(request.peer)
+        self._storage.results.connected(request.peer)
         if request.peer.role is Role.CLIENT:
             self._accounts.connected(request.peer)
             if request.peer.tenant and self._tenants is None:  # the gate is there from the first tenant on
-                self._tenants = TenantGate(self._accounts, self._admissions, self._results)
+                self._tenants = TenantGate(self._accounts, self._admissions, self._storage.results)
                 self._statement_log.ledger = TenantLedger(self._accounts)
         return Reply(Greeting(member=self.member_id))
 
-    def _submit_job(self, request: Request[SubmitJob]) -> Handled:
-        self._counts.executions += 1
-        return self._client_jobs.submit(request)
+    def _connection_lost(self, member_id: str, error: Error) -> None:
+        self._engine.runtime.connection_lost(member_id, error)
 
-    def _run_job(self, request: Request[RunAttempt]) -> Handled:
-        self._counts.executions += 1
-        return self._attempts.run(request)
+    def _take_access(self, access: AccessRecord) -> None:
+        self._server.take_access(access)
+        self._accounts.take_groups(access.groups)
+        self._admissions.shares_changed()
 
-    async def _send_job_metrics(self, request: Request[GetJobMetrics]) -> Reply[JobMetrics]:
-        job_id = request.message.job
-        job = self._attempts.running(job_id) or self._client_jobs.running(job_id)
-        return Reply(JobMetrics([] if job is None else await self._live_metrics.of(job)))
+    def _gone(self, peer: PeerInfo) -> None:
+        self._accounts.gone(peer)
+        if self._tenants is not None:
+            self._tenants.gone(peer)
+        self._storage.results.gone(peer)
+        self._statement_log.close(peer)
+        self._replication.gone(peer)
+
+    def _address(self) -> MemberAddress:
+        at = self._own_address
+        return MemberAddress(self.member_id, at.advertised_host, self._server.port, at.node)
+
+    def _wants_report(self) -> None:
+        self._membership.report_soon()
 
     async def _turn(self) -> None:
         """Show that the event loop turns, and do what has to be done now and then."""
+        store, misses = self._storage.store, self._statements.runner.misses
         while True:
             try:
-                self._stepped.misses.forget_dropped(lambda table_id: self._store.find(table_id) is not None)
-                self._lease.turned(self._store.rows_written(), self._stepped.misses.by_table())
-                self._loads.drop_abandoned()
-                self._snapshots.drop_ended()
+                misses.forget_dropped(lambda table_id: store.find(table_id) is not None)
+                self._lease.turned(store.rows_written(), misses.by_table())
+                self._replication.loads.drop_abandoned()
+                self._storage.snapshots.drop_ended()
                 if self._statement_log.ledger is not None:
                     self._statement_log.ledger.turned()
             except Exception:  # the loop must go on: without it the cluster takes this member for lost
@@ -332,7 +354,7 @@ class Member(MemberParts):
 
 def _configure_duckdb(settings: ClusterSettings) -> None:
     slots, memory = settings.engine_limits.duckdb_slots_max, kernel_memory_of(settings)
-    spill = spill_directory(settings)
+    spill = settings.spill_path
     if memory is None and spill is None and slots == EngineLimits().duckdb_slots_max:
         return
     # Imported here: a member without a limit loads DuckDB at the first statement that needs it.

@@ -11,12 +11,10 @@ from secateur.cluster.member.admission.tenants import TenantAccount
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.changes.writes import confirmed, made_in_turns
+from secateur.cluster.member.member_statements import MemberStatements
 from secateur.cluster.member.monitoring.statement_log import StatementLog
 from secateur.cluster.member.monitoring.stored_stats import WorkCounts
-from secateur.cluster.member.statements.key_reads import KeyReads
 from secateur.cluster.member.statements.open_results import OpenResults
-from secateur.cluster.member.statements.query_steps import SteppedQueries
-from secateur.cluster.member.statements.snapshots import MemberSnapshots
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.threads import WORK
@@ -68,7 +66,7 @@ class ManyExecutions:
             TopologyChangedError: The plan is not known any more; nothing was done.
         """
         asked = request.message
-        plan = await self._statements.plan(asked.plan)
+        plan = await self._statements.plans.plan(asked.plan)
         answers: list[Executed] = []
         left_bytes = _ANSWER_BYTES_MAX
         while left_bytes > 0 and len(answers) < len(asked.params):
@@ -104,7 +102,7 @@ class ManyExecutions:
             TopologyChangedError: The plan is not known any more; nothing was done.
         """
         asked = request.message
-        plan = await self._statements.plan(asked.plan)
+        plan = await self._statements.plans.plan(asked.plan)
 
         def make(number: int) -> _Made | None:
             started_s, begun = time.time(), time.perf_counter()
@@ -135,9 +133,6 @@ class StatementHandlers:
         log: Lists the statements that run, and those that have run.
         results: The results that clients read.
         statements: Runs queries.
-        stepped: Runs queries in steps.
-        snapshots: Runs queries over a state that stays.
-        key_reads: Reads rows by key.
         changes: Changes rows of one partition.
         coordinated: Changes rows of several.
     """
@@ -147,24 +142,22 @@ class StatementHandlers:
         counts: WorkCounts,
         log: StatementLog,
         results: OpenResults,
-        statements: StatementRunner,
-        stepped: SteppedQueries,
-        snapshots: MemberSnapshots,
-        key_reads: KeyReads,
+        statements: MemberStatements,
         changes: MemberChanges,
         coordinated: MemberCoordinatedChanges,
     ) -> None:
+        runner = statements.runner
         self._counts = counts
         self._log = log
         self._results = results
-        self._statements = statements
-        self._first_stages = statements.first_stages
-        self._stepped = stepped
-        self._snapshots = snapshots
-        self._key_reads = key_reads
+        self._statements = runner
+        self._first_stages = runner.first_stages
+        self._stepped = statements.stepped
+        self._snapshots = statements.snapshots
+        self._key_reads = statements.key_reads
         self._changes = changes
         self._coordinated = coordinated
-        self._many = ManyExecutions(counts, log, statements, changes)
+        self._many = ManyExecutions(counts, log, runner, changes)
 
     def handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
         """The handler of each operation."""
@@ -181,7 +174,11 @@ class StatementHandlers:
             Operation.EXECUTE_MANY: self._many.execute,
             Operation.CHANGE_MANY: self._many.change,
             Operation.STAGE_CHANGE: self._stage_change,
+            Operation.CLOSE_FOR_CHANGE: self._coordinated.close,
             Operation.WORK_OUT_CHANGE: self._work_out_change,
+            Operation.GET_RETURNED_ROWS: self._coordinated.returned,
+            Operation.GET_STATEMENTS: self._log.send,
+            Operation.GET_TENANT_HOURS: self._log.send_tenants,
             Operation.KILL_STATEMENT: self._kill_statement,
         }
 

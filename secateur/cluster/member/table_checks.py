@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Final, cast
 
 from secateur.cluster.member.changes.row_guards import RowGuards
-from secateur.cluster.member.statements.snapshots import MemberSnapshots
-from secateur.cluster.member.statements.statements import StatementRunner
+from secateur.cluster.member.member_storage import MemberStorage
+from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import PolicyError, ProtocolError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
@@ -164,25 +164,21 @@ class MemberTableChecks:
     """Looks at the requests of clients that may not do everything, before they are handled.
 
     Args:
-        statements: Knows plans by their ids.
-        snapshots: Knows which table a snapshot is of.
-        table: A table by its id; raises where there is none.
-        tables: All tables.
+        plans: Knows plans by their ids.
+        storage: Knows the tables, and the snapshots of them.
         row_guards: Checks rows.
     """
 
     def __init__(
         self,
-        statements: StatementRunner,
-        snapshots: MemberSnapshots,
-        table: Callable[[int], TableDef],
-        tables: Callable[[], Sequence[TableDef]],
+        plans: MemberPlans,
+        storage: MemberStorage,
         row_guards: RowGuards,
     ) -> None:
-        self._statements = statements
-        self._snapshots = snapshots
-        self._table = table
-        self._tables = tables
+        self._plans = plans
+        self._snapshots = storage.snapshots
+        self._table = storage.places.table
+        self._tables = storage.places.tables
         self._row_guards = row_guards
         self._checks: dict[OperationBase, _Check] = {
             Operation.EXECUTE: self._execute,
@@ -253,8 +249,9 @@ class MemberTableChecks:
     def _use_snapshot(
         self, request: Request[OpenSnapshot] | Request[ReadSnapshot] | Request[CloseSnapshot], rights: Rights
     ) -> None:
-        table = self._snapshots.table_of(request.message.snapshot)
-        if table is not None:
+        snapshot = self._snapshots.find(request.message.snapshot)
+        if snapshot is not None:
+            table = snapshot.table
             rights.check_reads((table.casefold(),))
             for each in self._tables():
                 if each.name.casefold() == table.casefold() and each.origin in rights.guards:
@@ -341,14 +338,14 @@ class MemberTableChecks:
         """Check plans, now if all of them are kept here."""
         try:
             for plan_id in plan_ids:
-                check(self._statements.kept_plan(plan_id))
+                check(self._plans.kept_plan(plan_id))
         except TopologyChangedError:
             return self._with_fetched(plan_ids, check)
         return None
 
     async def _with_fetched(self, plan_ids: Sequence[str], check: Callable[[SelectPlan], None]) -> None:
         for plan_id in plan_ids:
-            check(await self._statements.plan(plan_id))
+            check(await self._plans.plan(plan_id))
 
 
 def _plans_of(stepped: SteppedQuery | None) -> Iterator[str]:

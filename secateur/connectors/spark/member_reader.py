@@ -21,6 +21,7 @@ from secateur.errors import Error
 from secateur.protocol.arrow_ipc import decode_tables
 from secateur.protocol.snapshots import ReadSnapshot, SnapshotPiece
 from secateur.wire.channel import Channel
+from secateur.wire.handshake import hello
 
 if TYPE_CHECKING:
     from secateur.client.execution.snapshot import SnapshotReader
@@ -38,7 +39,7 @@ class MemberReader:
         self._endpoint = endpoint
         self._rows = rows
         self._open = ExitStack()
-        self._channel = Channel(rows.host, rows.port, token=endpoint.token, client="Spark read", tls=endpoint.tls)
+        self._channel = Channel(rows.host, rows.port, hello(endpoint.token, "Spark read"), tls=endpoint.tls)
         self._open.callback(self._channel.close)
         self._elsewhere: SnapshotReader | None = None
 

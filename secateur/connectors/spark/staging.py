@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Final, Self
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from secateur.connectors.spark.schema import keys_of
 from secateur.partitioning.tables.conform import MissingColumns, conform
@@ -21,6 +22,7 @@ from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.arrow_ipc import encode_table
 from secateur.protocol.changes import StageRows
 from secateur.wire.channel import Channel
+from secateur.wire.handshake import hello
 from secateur.wire.tls import Tls
 
 CHUNK_BYTES: Final = 32 << 20
@@ -42,15 +44,14 @@ class Stager:
         table: The table that is loaded.
         topology: Its owners. If a partition has moved since, the member refuses it with an error that is safe to
             retry.
-        load_id: The load.
-        attempt: Distinguishes the rows of this task from those of a task that failed before it: only attempts that the
-            publication names count.
+        staging: What it asks of the owners, without rows yet. The attempt distinguishes the rows of this task from
+            those of a task that failed before it: only attempts that the publication names count. Of keys, other
+            columns are left out.
         token: The secret of the cluster, if it has one.
         tls: How connections are encrypted; None for a cluster without TLS.
         chunk_bytes: Arrow bytes to gather before sending.
         make_ranges: Has the ranges made that rows of a table with EVERY need; returns the table with them, and the
             owners. None for a table without EVERY.
-        are_keys: Whether the rows are keys to delete; other columns are left out.
         missing: The treatment of columns of the table that the rows lack.
     """
 
@@ -58,30 +59,26 @@ class Stager:
         self,
         table: TableDef,
         topology: Topology,
+        staging: StageRows,
         *,
-        load_id: str,
-        attempt: int,
         token: str | None = None,
         tls: Tls | None = None,
         chunk_bytes: int = CHUNK_BYTES,
         make_ranges: Callable[[TableDef, pa.Table], tuple[TableDef, Topology]] | None = None,
-        are_keys: bool = False,
         missing: MissingColumns = MissingColumns.NULL,
     ) -> None:
-        self._table = keys_of(table) if are_keys else table
-        self._are_keys = are_keys
+        self._table = keys_of(table) if staging.are_keys else table
+        self._staging = staging
         self._missing = missing
         self._now = datetime.now(UTC)
         self._make_ranges = make_ranges
-        self._load_id = load_id
-        self._attempt = attempt
         self._chunk_bytes = chunk_bytes
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self._staged: Counter[int] = Counter()
         self._channels = {
             member.id: Channel(
-                member.host, member.port, token=token, client=f"load {load_id}", timeout_s=_STAGE_TIMEOUT_S, tls=tls
+                member.host, member.port, hello(token, f"load {staging.load_id}"), timeout_s=_STAGE_TIMEOUT_S, tls=tls
             )
             for member in topology.members
         }
@@ -125,7 +122,7 @@ class Stager:
     def _send(self) -> None:
         given = pa.Table.from_batches(self._pending)
         self._pending, self._pending_bytes = [], 0
-        if self._are_keys:
+        if self._staging.are_keys:
             keys = {name.casefold() for name in self._table.primary_key}
             given = given.select([name for name in given.schema.names if name.casefold() in keys])
         rows = conform(given, self._table, self._missing, now=self._now)
@@ -134,10 +131,8 @@ class Stager:
             self._sharing = OwnerRouting.of(self._table, topology)
         shares = list(self._sharing.shares(rows))
         for share in shares:
-            self._channels[share.member].request(
-                StageRows(self._load_id, self._table.table_id, self._attempt, share.parts, self._are_keys),
-                encode_table(share.rows),
-            )
+            asked = replace(self._staging, table_id=self._table.table_id, parts=share.parts)
+            self._channels[share.member].request(asked, encode_table(share.rows))
         self._staged.update(
             {partition: count for share in shares for partition, count in share.parts}
         )  # a replicated row is one row

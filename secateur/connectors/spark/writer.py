@@ -38,7 +38,7 @@ from secateur.partitioning.tables.conform import MissingColumns
 from secateur.partitioning.tables.row_ids import check_has_key
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.changes import AbortLoad, PublishLoad, StreamBatch
+from secateur.protocol.changes import AbortLoad, PublishLoad, StageRows, StreamBatch
 
 _SAVE_MODES: Final = {
     "ignore": "Spark's mode 'ignore' would leave out the whole DataFrame if there is a table",
@@ -196,17 +196,15 @@ class LoadWriter(DataSourceArrowWriter):
         """Stage the rows of one task."""
         context = TaskContext.get()
         assert context is not None  # Spark calls this in a task and nowhere else
-        attempt = context.taskAttemptId()
+        attempt, are_keys = context.taskAttemptId(), self.mode is WriteMode.DELETE
         stager = Stager(
             self.table,
             self.topology,
-            load_id=self.load_id,
-            attempt=attempt,
+            StageRows(self.load_id, self.table.table_id, attempt, [], are_keys),
             token=self.endpoint.token,
             tls=self.endpoint.tls,
             chunk_bytes=self.chunk_bytes,
-            make_ranges=None if self.mode is WriteMode.DELETE else self._make_ranges,
-            are_keys=self.mode is WriteMode.DELETE,
+            make_ranges=None if are_keys else self._make_ranges,
             missing=self.missing,
         )
         with noted_errors(), stager:

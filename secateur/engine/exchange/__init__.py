@@ -6,7 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "batches": ["RowBuffer", "batches_of", "bytes_of", "remember_bytes"],
-    "exchange": ["ExchangeReceiver", "ExchangeSender", "RemoteLane", "SharedEncoder", "encode_batches"],
+    "exchange": ["ExchangeLink", "ExchangeReceiver", "ExchangeSender", "RemoteLane", "SharedEncoder", "encode_batches"],
     "inbox": ["Inbox"],
     "key_routing": [
         "ROUTING_PARTITIONS",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -192,34 +193,61 @@ class SharedEncoder:
         return self._payload
 
 
+@dataclass(frozen=True, slots=True)
+class ExchangeLink:
+    """An edge of a job between this member and another one.
+
+    Attributes:
+        job: The job.
+        member: This member.
+        edge: The index of the edge.
+        other: The other member.
+        config: The bounds of the edge.
+        post: Sends messages.
+    """
+
+    job: str
+    member: str
+    edge: int
+    other: str
+    config: EdgeConfig
+    post: Post
+
+    @property
+    def described(self) -> str:
+        """The link in a message about what the other member has sent."""
+        return f"edge {self.edge} from member {self.other}"
+
+
 class ExchangeSender:
-    """The sending end: collects batches for the consumers on one other member and sends them as the window allows."""
+    """The sending end: collects batches for the consumers on one other member and sends them as the window allows.
+
+    Args:
+        link: To whom it sends.
+        producer_count: The processors of this member that it sends rows of.
+        frame_bytes_max: Bytes of a message, beside those of its largest batch.
+        scheduler: Gives turns.
+        fail: Called with the error of a turn.
+        ended: Called once everything was sent and acknowledged.
+        encode: Makes the payload of some batches.
+    """
 
     def __init__(
         self,
+        link: ExchangeLink,
         *,
-        job: str,
-        member: str,
-        edge: int,
-        destination: str,
-        config: EdgeConfig,
         producer_count: int,
         frame_bytes_max: int,
-        post: Post,
         scheduler: Scheduler,
         fail: Callable[[Error], None],
         ended: Callable[[], None],
         encode: Callable[[Sequence[pa.RecordBatch]], memoryview] = encode_batches,
     ) -> None:
-        self._job = job
-        self._member = member
-        self._edge = edge
-        self._destination = destination
-        self._config = config
+        self._link = link
+        self._config = link.config
         self._open_producers = producer_count
         self._frame_bytes_max = frame_bytes_max
-        self._free_below = _acknowledge_at(config)
-        self._post = post
+        self._free_below = _acknowledge_at(link.config)
         self._scheduler = scheduler
         self._fail = fail
         self._ended = ended
@@ -264,8 +292,8 @@ class ExchangeSender:
         self._unacknowledged -= size
         if self._unacknowledged < 0:
             raise ProtocolError(
-                f"member {self._destination} acknowledged {-self._unacknowledged} bytes of edge {self._edge} more than"
-                " it was sent"
+                f"member {self._link.other} acknowledged {-self._unacknowledged} bytes of edge {self._link.edge}"
+                " more than it was sent"
             )
         self._scheduler.at_end_of_slice(self)
 
@@ -323,11 +351,9 @@ class ExchangeSender:
             self.sent_bytes += payload.nbytes
         self.is_ended = not self._queue and self._open_producers == 0
         described = tuple(RowsPiece(consumers, batch.num_rows, size) for consumers, batch, size in pieces)
-        self._post(
-            self._destination,
-            ExchangeRows(self._job, self._member, self._edge, self._sequence, described, self.is_ended),
-            payload,
-        )
+        link, number = self._link, self._sequence
+        rows = ExchangeRows(link.job, link.member, link.edge, number, described, self.is_ended)
+        link.post(link.other, rows, payload)
         self._sequence += 1
 
 
@@ -352,18 +378,17 @@ class RemoteLane:
 
 
 class ExchangeReceiver:
-    """The receiving end: hands rows from one other member to the consumers here."""
+    """The receiving end: hands rows from one other member to the consumers here.
 
-    def __init__(
-        self, *, job: str, member: str, edge: int, origin: str, config: EdgeConfig, inboxes: Sequence[Inbox], post: Post
-    ) -> None:
-        self._job = job
-        self._member = member
-        self._edge = edge
-        self._origin = origin
+    Args:
+        link: From whom it receives.
+        inboxes: Those of the consumers.
+    """
+
+    def __init__(self, link: ExchangeLink, inboxes: Sequence[Inbox]) -> None:
+        self._link = link
         self._inboxes = inboxes
-        self._post = post
-        self._acknowledge_at = _acknowledge_at(config)
+        self._acknowledge_at = _acknowledge_at(link.config)
         self._unacknowledged = 0
         self._sequence = 0
         self._is_ended = False
@@ -377,7 +402,7 @@ class ExchangeReceiver:
         if self._is_ended or message.sequence != self._sequence:
             expected = "nothing more" if self._is_ended else f"message {self._sequence}"
             raise ProtocolError(
-                f"edge {self._edge} from member {self._origin}: message {message.sequence} arrived where {expected} was"
+                f"{self._link.described}: message {message.sequence} arrived where {expected} was"
                 " expected; one was lost or repeated"
             )
         self._sequence += 1
@@ -395,21 +420,22 @@ class ExchangeReceiver:
         """
         self._unacknowledged += size
         if self._unacknowledged >= self._acknowledge_at and not self._is_ended:
-            self._post(self._origin, CreditRows(self._job, self._member, self._edge, self._unacknowledged), b"")
+            link = self._link
+            link.post(link.other, CreditRows(link.job, link.member, link.edge, self._unacknowledged), b"")
             self._unacknowledged = 0
 
     def _deliver(self, message: ExchangeRows, payload: Payload) -> None:
         table = decode_table(payload, ranges=False)
         if sum(piece.rows for piece in message.pieces) != table.num_rows:
             raise ProtocolError(
-                f"edge {self._edge} from member {self._origin}: the header names {sum(p.rows for p in message.pieces)}"
+                f"{self._link.described}: the header names {sum(p.rows for p in message.pieces)}"
                 f" rows, the payload has {table.num_rows}"
             )
         start = 0
         for piece in message.pieces:
             if any(not 0 <= consumer < len(self._inboxes) for consumer in piece.consumers):
                 raise ProtocolError(
-                    f"edge {self._edge} from member {self._origin}: rows for the consumers {piece.consumers}, but"
+                    f"{self._link.described}: rows for the consumers {piece.consumers}, but"
                     f" {len(self._inboxes)} are here"
                 )
             batch = _one_batch(table, start, piece.rows)

@@ -99,7 +99,6 @@ class ExecutionPlanBuilder:
         params: The parameters of the job.
         table: Finds a table's description; raises ``UnknownTableError``.
         planned: The plans of the SELECTs that sources read, by the name of the vertex.
-        logged_as: Under which name its lines are kept; None keeps none.
     """
 
     def __init__(
@@ -113,7 +112,6 @@ class ExecutionPlanBuilder:
         params: Params,
         table: Callable[[str], TableDef],
         planned: Mapping[str, Any] = MappingProxyType({}),
-        logged_as: JobAttempt | None = None,
     ) -> None:
         self._dag = with_partial_aggregation(dag)
         self._config = config
@@ -123,7 +121,6 @@ class ExecutionPlanBuilder:
         self._params = params
         self._table = table
         self._planned = planned
-        self._logged_as = logged_as
         self._meta_suppliers = {vertex.name: copy(vertex.meta_supplier) for vertex in self._dag.vertices}
         self._begun: list[ProcessorMetaSupplier] = []
 
@@ -137,8 +134,11 @@ class ExecutionPlanBuilder:
         """Whether :meth:`close` may run on the event loop."""
         return all(meta.close_is_cooperative for meta in self._meta_suppliers.values())
 
-    def build(self) -> ExecutionPlan:
+    def build(self, logged_as: JobAttempt | None = None) -> ExecutionPlan:
         """Initialise the meta-suppliers, choose the participants, place vertices and resolve edges.
+
+        Args:
+            logged_as: Under which name the lines of the job are kept; None keeps none.
 
         Raises:
             DagError: The DAG cannot run as it is: see the message.
@@ -167,7 +167,7 @@ class ExecutionPlanBuilder:
             topology_version=self._topology.version,
             params=self._params,
             edges=tuple(edges),
-            logged_as=self._logged_as,
+            logged_as=logged_as,
         )
         vertices: dict[str, list[VertexPlan]] = {member: [] for member in job.participants}
         for vertex in self._dag.vertices:

@@ -10,7 +10,7 @@ _FILES = {
     "job_state": ["AwaitCancelled", "CancelMember", "Effect", "FinishJob", "JobStateMachine"],
     "result": ["JobResult", "ResultCollector", "ResultQueue", "ResultSink"],
     "services": ["JobKernel", "MemberServices"],
-    "tasklet": ["Tasklet", "TaskletInput", "TaskletState"],
+    "tasklet": ["Tasklet", "TaskletInput", "TaskletOwner", "TaskletState"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -20,7 +20,7 @@ from secateur.engine.execution_plan.member_plan import EdgePlan, MemberPlan, Ver
 from secateur.engine.failure import located
 from secateur.engine.runtime.job_logs import JobLogs, LogScope
 from secateur.engine.runtime.services import MemberServices
-from secateur.engine.runtime.tasklet import Tasklet
+from secateur.engine.runtime.tasklet import Tasklet, TaskletOwner
 from secateur.engine.runtime.wiring import Wiring
 from secateur.engine.scheduler import Scheduler
 from secateur.engine.threads import ProcessorThread
@@ -84,6 +84,9 @@ class Execution:
         self._early: list[tuple[ExchangeRows | CreditRows, Payload]] = []
         self._deadline: asyncio.TimerHandle | None = None
         self._waiting: asyncio.Task[None] | None = None
+        self._owner = TaskletOwner(
+            plan.member, scheduler, self._loop, services.executor, services.quick, self.fail, self._tasklet_ended
+        )
         self._wiring = Wiring(
             plan,
             frame_bytes_max=services.limits.frame_bytes_max,
@@ -312,19 +315,13 @@ class Execution:
             else WaitingOutbox(writers, vertex.name, lambda: tasklet.wake_from_thread())
         )
         tasklet = Tasklet(
+            self._owner,
             vertex=vertex.name,
-            member=self.plan.member,
             processor=processor,
             inputs=self._wiring.inputs(vertex.name, index),
             outbox=outbox,
             thread=thread,
             writers=writers,
-            scheduler=self._scheduler,
-            executor=self._services.executor,
-            quick=self._services.quick,
-            loop=self._loop,
-            on_failed=self.fail,
-            on_ended=self._tasklet_ended,
             scope=self._scope(vertex.name),
         )
         return tasklet

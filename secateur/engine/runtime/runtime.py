@@ -119,10 +119,10 @@ class JobRuntime:
         self._check_open()
         frozen = dag.freeze()
         builder = self._plan_builder(
-            frozen, config, params, topology, await self._queries_planned(frozen, config, params), logged_as
+            frozen, config, params, topology, await self._queries_planned(frozen, config, params)
         )
         try:
-            plan = await self._build(builder)
+            plan = await self._build(builder, logged_as)
             packed = self._pack(plan)
             collector = ResultCollector(config.result_bytes_max) if result is None else result
             local = (
@@ -293,7 +293,6 @@ class JobRuntime:
         params: Params,
         topology: Topology,
         planned: Mapping[str, PlannedQuery],
-        logged_as: JobAttempt | None = None,
     ) -> ExecutionPlanBuilder:
         return ExecutionPlanBuilder(
             dag,
@@ -304,14 +303,13 @@ class JobRuntime:
             params=params,
             table=self.services.table,
             planned=planned,
-            logged_as=logged_as,
         )
 
-    async def _build(self, builder: ExecutionPlanBuilder) -> ExecutionPlan:
+    async def _build(self, builder: ExecutionPlanBuilder, logged_as: JobAttempt | None = None) -> ExecutionPlan:
         return (
-            builder.build()
+            builder.build(logged_as)
             if builder.init_is_cooperative
-            else await self.loop.run_in_executor(self.services.quick, builder.build)
+            else await self.loop.run_in_executor(self.services.quick, builder.build, logged_as)
         )
 
     def _pack(self, plan: ExecutionPlan) -> dict[str, bytes]:

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from enum import Enum, auto
 from time import perf_counter
 from typing import Any, Final, NamedTuple, TypeVar, assert_never
@@ -94,49 +95,60 @@ class _Verdict(Enum):
     ENDED = auto()
 
 
+@dataclass(frozen=True, slots=True)
+class TaskletOwner:
+    """The execution to which tasklets belong, as far as they know it.
+
+    Attributes:
+        member: Id of this member.
+        scheduler: Gives turns.
+        loop: The event loop.
+        executor: Threads for offloads that take long, or that follow such.
+        quick: Threads for all others.
+        on_failed: Called once with the located error of a tasklet.
+        on_ended: Called once a processor is complete and all it offered has found room.
+    """
+
+    member: str
+    scheduler: Scheduler
+    loop: asyncio.AbstractEventLoop
+    executor: Executor
+    quick: Executor
+    on_failed: Callable[[Error], None]
+    on_ended: Callable[[], None]
+
+
 class Tasklet:
     """One processor of one job. To be used on the event loop, except for what its thread and its offloads do.
 
     Args:
+        owner: The execution to which it belongs.
         vertex: Name of the vertex.
-        member: Id of this member.
         processor: The processor.
         inputs: Its inbound edges.
         outbox: Its output; waits if the processor has a thread, refuses otherwise.
         thread: Its thread, or None for a cooperative processor.
         writers: Its outbound edges, by ordinal; for its metrics.
-        scheduler: Gives turns.
-        executor: Threads for offloads that take long, or that follow such.
-        quick: Threads for all others.
-        loop: The event loop.
-        on_failed: Called once with the located error.
-        on_ended: Called once the processor is complete and all it offered has found room.
         scope: Where its lines are kept; None if nowhere.
     """
 
     def __init__(
         self,
+        owner: TaskletOwner,
         *,
         vertex: str,
-        member: str,
         processor: Processor,
         inputs: Sequence[TaskletInput],
         outbox: DirectOutbox | WaitingOutbox,
         thread: ProcessorThread | None,
         writers: Sequence[EdgeWriter],
-        scheduler: Scheduler,
-        executor: Executor,
-        quick: Executor,
-        loop: asyncio.AbstractEventLoop,
-        on_failed: Callable[[Error], None],
-        on_ended: Callable[[], None],
         scope: LogScope | None = None,
     ) -> None:
         self._scope = scope
         # A turn of a processor of secateur's own is not worth the look: it logs nothing.
         self._turn_scope = scope if _has_code_of_users(processor) else None
         self.vertex = vertex
-        self._member = member
+        self._owner = owner
         self._processor = processor
         self._priorities = [
             [i for i in inputs if i.priority == priority] for priority in sorted({i.priority for i in inputs})
@@ -145,12 +157,7 @@ class Tasklet:
         self.writers = tuple(writers)
         self._outbox = outbox
         self._thread = thread
-        self._scheduler = scheduler
-        self._executor = executor
-        self._quick = quick
-        self._loop = loop
-        self._on_failed = on_failed
-        self._on_ended = on_ended
+        self._scheduler = owner.scheduler
         self._state = TaskletState.FILL_INBOX if inputs else TaskletState.COMPLETE
         self._batch: tuple[int, pa.RecordBatch] | None = None  # what PROCESS_INBOX is about
         self._edge: TaskletInput | None = None  # what COMPLETE_EDGE is about
@@ -188,7 +195,7 @@ class Tasklet:
                 self._processor.init(self._outbox, context)
         except Exception as error:
             self._note_failure("init()", error)
-            raise located(error, self.vertex, self._member, "init()") from error
+            raise located(error, self.vertex, self._owner.member, "init()") from error
 
     def start(self) -> None:
         """Begin: take turns from now on."""
@@ -204,7 +211,7 @@ class Tasklet:
     def wake_from_thread(self) -> None:
         """:meth:`wake`, from any thread."""
         with contextlib.suppress(RuntimeError):  # the loop is closed: the process is ending and nobody waits
-            self._loop.call_soon_threadsafe(self.wake)
+            self._owner.loop.call_soon_threadsafe(self.wake)
 
     def offload(self, call: Callable[[], T], /, *, is_long: bool = False) -> Future[T]:
         """Run a call in a thread and wake the processor when it is over; the ``offload`` of its context."""
@@ -213,7 +220,7 @@ class Tasklet:
                 f"vertex {self.vertex!r}: a second offload was begun before the first was done; a processor may have"
                 " one at a time"
             )
-        threads = self._executor if is_long or self.offload_s > LONG_AFTER_S else self._quick
+        threads = self._owner.executor if is_long or self.offload_s > LONG_AFTER_S else self._owner.quick
         future = threads.submit(self._timed_offload, call)
         self._offload = future
         future.add_done_callback(lambda _: self.wake_from_thread())
@@ -227,7 +234,7 @@ class Tasklet:
             verdict = self._step()
         except Exception as error:
             self._note_failure(self._doing, error)
-            self._on_failed(located(error, self.vertex, self._member, self._doing))
+            self._owner.on_failed(located(error, self.vertex, self._owner.member, self._doing))
             return
         match verdict:
             case _Verdict.AGAIN:
@@ -237,7 +244,7 @@ class Tasklet:
             case _Verdict.IDLE:
                 self._back_off()
             case _Verdict.ENDED:
-                self._on_ended()
+                self._owner.on_ended()
             case _:
                 assert_never(verdict)
 
@@ -249,7 +256,7 @@ class Tasklet:
                 "vertex %r held the event loop of member %s for %.0f ms in %s: lookups, writes and other jobs of that"
                 " member waited. %s",
                 self.vertex,
-                self._member,
+                self._owner.member,
                 turn_s * 1000,
                 self._doing,
                 _LEAVE_OUT if _has_code_of_users(self._processor) else _TOO_FEW_CORES,
@@ -270,13 +277,13 @@ class Tasklet:
             try:
                 outcome.get()
             except Exception as error:
-                on_closed(located(error, self.vertex, self._member, "close()"))
+                on_closed(located(error, self.vertex, self._owner.member, "close()"))
             else:
                 on_closed(None)
 
         def finish_from_thread(outcome: CallOutcome) -> None:
             with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(finish, outcome)
+                self._owner.loop.call_soon_threadsafe(finish, outcome)
 
         if self._thread is not None:
             self._thread.submit(finish_from_thread, self._close_processor)

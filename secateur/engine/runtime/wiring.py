@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from secateur.dag.edge import AllToOne, Broadcast, FanOut, Isolated, Partitioned, Unicast, UnmatchedRows
 from secateur.engine.exchange.exchange import (
+    ExchangeLink,
     ExchangeReceiver,
     ExchangeSender,
     Post,
@@ -83,28 +84,16 @@ class Wiring:
             if is_target:
                 for origin in remote_origins:
                     inboxes = [by_origin[origin]] if edge.is_apart else self._inboxes[edge.index]
-                    self.receivers[edge.index, origin] = ExchangeReceiver(
-                        job=job,
-                        member=member,
-                        edge=edge.index,
-                        origin=origin,
-                        config=edge.config,
-                        inboxes=inboxes,
-                        post=post,
-                    )
+                    link = ExchangeLink(job, member, edge.index, origin, edge.config, post)
+                    self.receivers[edge.index, origin] = ExchangeReceiver(link, inboxes)
             if producers and edge.is_distributed:
                 encode = SharedEncoder() if isinstance(edge.routing, Broadcast) else encode_batches
                 for target in edge.targets:
                     if target.member != member:
                         self.senders[edge.index, target.member] = ExchangeSender(
-                            job=job,
-                            member=member,
-                            edge=edge.index,
-                            destination=target.member,
-                            config=edge.config,
+                            ExchangeLink(job, member, edge.index, target.member, edge.config, post),
                             producer_count=producers,
                             frame_bytes_max=frame_bytes_max,
-                            post=post,
                             scheduler=scheduler,
                             fail=fail,
                             ended=sender_ended,

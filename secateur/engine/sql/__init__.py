@@ -7,8 +7,9 @@ from secateur.exports import exports
 _FILES = {
     "fragment_stage": ["FragmentStageSupplier", "MemberScan"],
     "key_search": ["DirectSearch", "KeyEnd", "KeyOperand", "KeySearch"],
-    "row_changes": ["RowChanges", "RowUpsert", "UpsertProgram"],
+    "row_changes": ["RowChanges"],
     "row_stream": ["RowPieces"],
+    "row_upsert": ["RowUpsert", "UpsertProgram"],
     "scatter": ["row_merge_of"],
     "select_plan": ["ExternalScan", "FetchedRows", "PinnedScan", "ScanPlan", "SelectPlan", "Strategy"],
     "stage": ["ExchangeKind", "InputAlias", "QueryStage"],

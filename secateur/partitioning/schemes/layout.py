@@ -21,7 +21,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
-from secateur.partitioning.schemes.partial_ranges import PartialRanges
+from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, PartialRanges
 
 
 def bucket_product(hashes: Iterable[HashComponent]) -> int:
@@ -42,18 +42,19 @@ class Layout:
         live: The known live ranges by ordinal.
         bases: The first id of each of them by ordinal.
         columns: The partitioning key, in order of first mention.
+        outline: The ranges as a client knows them before it has fetched any.
     """
 
     __slots__ = (
         "_hashes",
         "_live_ids",
         "_live_partitions",
-        "_retired",
         "bases",
         "columns",
         "has_gaps",
         "hash_lists",
         "live",
+        "outline",
         "partition_count",
         "segments",
     )
@@ -62,26 +63,24 @@ class Layout:
         self,
         hashes: tuple[HashComponent, ...],
         range_columns: tuple[str, ...],
+        outline: PartialRanges,
         *,
         segments: tuple[RangePartition, ...],
         live: Mapping[int, RangePartition],
         bases: dict[int, int],
-        partition_count: int,
-        retired: Sequence[tuple[int, int]],
-        hash_lists: tuple[tuple[HashComponent, ...], ...],
-        has_gaps: bool,
     ) -> None:
         self._hashes = hashes
         self.segments = segments
         self.live = live
         self.bases = bases
-        self.partition_count = partition_count
-        self._retired = retired
-        self.hash_lists = hash_lists
-        self.has_gaps = has_gaps
+        self.outline = outline
+        self.partition_count = outline.partition_count
+        self.hash_lists = outline.hash_lists
+        self.has_gaps = outline.has_gaps
         self._live_partitions: npt.NDArray[np.int32] | None = None
         self._live_ids: tuple[int, ...] | None = None
-        lists = chain((h.columns for h in hashes), (range_columns,), (h.columns for own in hash_lists for h in own))
+        of_ranges = (h.columns for own in outline.hash_lists for h in own)
+        lists = chain((h.columns for h in hashes), (range_columns,), of_ranges)
         self.columns = tuple(dict.fromkeys(name for names in lists for name in names))
 
     @classmethod
@@ -109,15 +108,16 @@ class Layout:
         return cls(
             hashes,
             () if component is None else component.columns,
+            PartialRanges(
+                partition_count,
+                tuple(retired),
+                tuple(own if len(own) and all(r.hashes is not None for r in ranges) else dict.fromkeys((hashes, *own))),
+                component is not None and bool(gaps_between(segments)),
+                None if component is None or component.catch_all is None else bases[component.catch_all.ordinal],
+            ),
             segments=segments,
             live={r.ordinal: r for r in sorted(ranges, key=lambda r: r.ordinal)},
             bases=bases,
-            partition_count=partition_count,
-            retired=retired,
-            hash_lists=tuple(
-                own if len(own) and all(r.hashes is not None for r in ranges) else dict.fromkeys((hashes, *own))
-            ),
-            has_gaps=component is not None and bool(gaps_between(segments)),
         )
 
     @classmethod
@@ -133,36 +133,22 @@ class Layout:
         return cls(
             hashes,
             component.columns,
+            replace(known, ranges=(), bases=(), unknown=(EVERY_KEY,)),
             segments=tuple(sorted((*known.ranges, *pseudo), key=lambda r: (r.lower is not None, r.lower or ()))),
             live=live,
             bases=bases,
-            partition_count=known.partition_count,
-            retired=known.retired,
-            hash_lists=known.hash_lists,
-            has_gaps=known.has_gaps,
-        )
-
-    def outline(self, component: RangeComponent) -> PartialRanges:
-        """The ranges as a client knows them before it has fetched any."""
-        rest = component.catch_all
-        return PartialRanges(
-            self.partition_count,
-            tuple(self._retired),
-            self.hash_lists,
-            self.has_gaps,
-            None if rest is None else self.bases[rest.ordinal],
         )
 
     @property
     def live_partition_count(self) -> int:
-        return self.partition_count - sum(stop - start for start, stop in self._retired)
+        return self.partition_count - sum(stop - start for start, stop in self.outline.retired)
 
     @property
     def live_partitions(self) -> npt.NDArray[np.int32]:
         """The ids that can hold rows, ascending; read-only."""
         if self._live_partitions is None:
             is_live = np.ones(self.partition_count, dtype=np.bool_)
-            for start, stop in self._retired:
+            for start, stop in self.outline.retired:
                 is_live[start:stop] = False
             ids = np.flatnonzero(is_live).astype(np.int32)
             ids.flags.writeable = False

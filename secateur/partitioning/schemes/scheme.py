@@ -343,7 +343,7 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
             self.function,
             self.affinity_group(),
             self.reference,
-            self._layout.outline(self.range),
+            self._layout.outline,
         )
 
     @cached_property

@@ -47,6 +47,7 @@ _Column: TypeAlias = pa.ChunkedArray | pa.Array
 _TEXT_SHOWN_MAX: Final = 80
 _ALL_INTEGERS: Final = pa.decimal128(20, 0)
 _INFINITE: Final = 2**63 - 1
+_MOMENTS: Final = UNIT_TIMESTAMPS | {TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ, TypeKind.TIME}
 """DuckDB's infinite timestamp, in every unit; the other one has a minus sign."""
 _NARROW_BITS: Final = 64
 
@@ -185,9 +186,7 @@ def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.
             return _timestamps(target)
         case TypeKind.TIME if pa.types.is_time(source):
             return exact
-        case TypeKind.DATE | TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ | TypeKind.TIME if is_text:
-            return one_by_one
-        case _ if is_text and kind in UNIT_TIMESTAMPS:
+        case _ if is_text and kind in _MOMENTS:
             return one_by_one
         case TypeKind.INTERVAL if pa.types.is_duration(source):
             return lambda array: one_by_one(array.cast(pa.duration("us")))

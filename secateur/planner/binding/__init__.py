@@ -9,7 +9,7 @@ _FILES = {
     "query": ["Query", "bind_query"],
     "bound_plan": ["BoundPlan", "Unreadable", "bind_to_plan", "type_uses_in"],
     "normalise": ["normalised"],
-    "catalog_view": ["PlanSettings"],
+    "catalog_view": ["PlanSettings", "Viewer"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

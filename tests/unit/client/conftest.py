@@ -66,7 +66,7 @@ from secateur.protocol import (
     TopologyKnown,
     WriteRows,
 )
-from secateur.wire import FrameServer, Handled, Reply, Request, decode_table, encode_table
+from secateur.wire import FrameServer, FrameService, Handled, Reply, Request, decode_table, encode_table
 
 __all__ = ["FakeCluster", "Statement"]
 
@@ -139,9 +139,8 @@ class _Party:
     def __init__(self, name: str, cluster: FakeCluster) -> None:
         self.name = name
         self.cluster = cluster
-        self.server = FrameServer(
-            self, Operation.at_server(Server.CONTROLLER if name == "controller" else Server.MEMBER), token=cluster.token
-        )
+        operations = Operation.at_server(Server.CONTROLLER if name == "controller" else Server.MEMBER)
+        self.server = FrameServer(FrameService(self, operations, cluster.token))
 
     def handle(self, request: Request[Any]) -> Handled:
         title = request.operation.title

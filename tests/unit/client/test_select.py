@@ -30,6 +30,7 @@ from secateur.errors import (
     UnreachableError,
 )
 from secateur.protocol import CONTROLLER_OPERATIONS
+from secateur.wire import FrameService
 
 
 def owner_of(cluster: Any, customer: str) -> str:
@@ -551,7 +552,8 @@ def test_another_cluster_at_the_same_address_is_noticed(cluster: Any, conn: Conn
         conn.explain("count")
 
     async def again() -> Any:
-        server = type(cluster.controller.server)(cluster.controller, CONTROLLER_OPERATIONS, port=port)
+        service = FrameService(cluster.controller, CONTROLLER_OPERATIONS)
+        server = type(cluster.controller.server)(service, port=port)
         await server.start()
         return server
 

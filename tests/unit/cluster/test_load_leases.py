@@ -17,9 +17,10 @@ import pyarrow as pa
 import pytest
 from links import Answers, Links
 
+from secateur.cluster import ClusterSettings
 from secateur.cluster.controller import LoadPublication, LoadPublisher
 from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.member import ChangeRegistry, MemberLoads, Replication, TableDirectory
+from secateur.cluster.member import MemberLoads, MemberStorage, Replication
 from secateur.cluster.termination_protocol import TerminationProtocol
 from secateur.errors import Error, LoadFailedError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
@@ -41,7 +42,6 @@ from secateur.protocol import (
     StageRows,
     StandingOfLoad,
 )
-from secateur.storage import MemberStore
 from secateur.wire import PeerInfo, Request, encode_table
 
 BIGINT = SqlType(TypeKind.BIGINT)
@@ -59,13 +59,14 @@ class Member:
     """The loads of a member."""
 
     def __init__(self, cluster: Cluster, name: str, lease_s: float) -> None:
-        self.store, self.places, peers = MemberStore(), TableDirectory(name), cluster.links.of(name)
-        replication = Replication(name, self.store, self.places, peers, ChangeRegistry(), cluster.out_of_sync)
+        storage, peers = MemberStorage(name, ClusterSettings()), cluster.links.of(name)
+        self.store, self.places = storage.store, storage.places
+        replication = Replication(storage, peers, cluster.out_of_sync)
         protocol = TerminationProtocol(
             name, self.store.loads, self.places.member_ids, lease_s=lease_s, reconnect_s=0.0, pause_s=0.001
         )
         self.leases = LoadLeases(protocol, peers)
-        loads = MemberLoads(self.store, self.places, peers, replication, self.leases, cluster.executor)
+        loads = MemberLoads(storage, peers, replication, self.leases, cluster.executor)
         self.store.create_table(TABLE, [0])
         self.places.add_table(TABLE)
         self.latch = self.places.latch(1)

@@ -13,8 +13,7 @@ from secateur.cluster.member import Member
 def test_a_member_is_complete_when_it_is_constructed_and_leaves_nothing_when_it_is_stopped() -> None:
     async def run() -> None:
         member = Member("m1", ClusterSettings(), "127.0.0.1:9", lambda: None)
-        # The first two without a data directory, and the last one without a tenant.
-        not_yet = {"_persistence", "_log", "_stopping", "_tenants"}
+        not_yet = {"_stopping", "_tenants"}
         assert {name for name, value in vars(member).items() if value is None} == not_yet
         await member.stop()
 

@@ -12,7 +12,7 @@ import pytest
 
 from secateur.cluster import ClusterSettings
 from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.member import ChangeRegistry, MemberLoads, MemberWrites, Replication, TableDirectory
+from secateur.cluster.member import MemberLoads, MemberStorage, MemberWrites, Replication
 from secateur.cluster.peers import Peers
 from secateur.cluster.termination_protocol import TerminationProtocol
 from secateur.errors import LoadFailedError, ProtocolError, TopologyChangedError
@@ -48,14 +48,12 @@ def leases(store: MemberStore, peers: Peers) -> LoadLeases:
 
 def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> None:
     async def run() -> None:
-        store = MemberStore()
+        storage, peers = MemberStorage("m1", ClusterSettings()), Peers("m1", Role.MEMBER, ClusterSettings())
+        store, places = storage.store, storage.places
         with ThreadPoolExecutor(1) as executor:
-            places, peers, book = TableDirectory("m1"), Peers("m1", Role.MEMBER, ClusterSettings()), ChangeRegistry()
-            replication = Replication("m1", store, places, peers, book, out_of_sync)
-            writes, loads = (
-                MemberWrites(store, places, replication, book),
-                MemberLoads(store, places, peers, replication, leases(store, peers), executor),
-            )
+            replication = Replication(storage, peers, out_of_sync)
+            writes = MemberWrites(storage, replication)
+            loads = MemberLoads(storage, peers, replication, leases(store, peers), executor)
             store.create_table(TABLE, [0])
             places.add_table(TABLE)
             places.update(
@@ -78,15 +76,9 @@ def test_a_write_behind_a_load_learns_at_once_that_the_table_was_dropped() -> No
 def test_parts_that_name_other_rows_are_refused() -> None:
     async def run() -> None:
         with ThreadPoolExecutor(1) as executor:
-            store, places, peers = MemberStore(), TableDirectory("m1"), Peers("m1", Role.MEMBER, ClusterSettings())
-            loads = MemberLoads(
-                store,
-                places,
-                peers,
-                Replication("m1", store, places, peers, ChangeRegistry(), out_of_sync),
-                leases(store, peers),
-                executor,
-            )
+            storage, peers = MemberStorage("m1", ClusterSettings()), Peers("m1", Role.MEMBER, ClusterSettings())
+            replication = Replication(storage, peers, out_of_sync)
+            loads = MemberLoads(storage, peers, replication, leases(storage.store, peers), executor)
             with pytest.raises(ProtocolError, match="the parts name 2 rows, the payload has 1"):
                 await loads.stage_copy(request(StageCopy("l", 1, 0, [(0, 2)]), ROWS))
 

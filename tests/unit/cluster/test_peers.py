@@ -12,7 +12,7 @@ from secateur.cluster.peers import Peers
 from secateur.errors import InterfaceError, MemberLostError
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.protocol import MEMBER_OPERATIONS, Greeting, HoldLoad, Operation, Role
-from secateur.wire import FrameServer, Reply, Request
+from secateur.wire import FrameServer, FrameService, Reply, Request
 
 
 class Silent:
@@ -34,7 +34,7 @@ class Silent:
 async def ask_and(*, leave: bool) -> None:
     settings, silent = ClusterSettings(), Silent()
     server, peers = (
-        FrameServer(silent, MEMBER_OPERATIONS, secret=settings.secret),
+        FrameServer(FrameService(silent, MEMBER_OPERATIONS, secret=settings.secret)),
         Peers("test", Role.CONTROLLER, settings),
     )
     await server.start()
@@ -65,7 +65,7 @@ def test_closing_the_connections_is_no_loss_of_members() -> None:
 def test_messages_to_a_member_whose_process_is_another_one_are_lost() -> None:
     async def main() -> list[tuple[str, str]]:
         settings, lost = ClusterSettings(), []
-        server = FrameServer(Silent(), MEMBER_OPERATIONS, secret=settings.secret)
+        server = FrameServer(FrameService(Silent(), MEMBER_OPERATIONS, secret=settings.secret))
         peers = Peers("m2", Role.MEMBER, settings, lambda member, error: lost.append((member, str(error))))
         await server.start()
         try:

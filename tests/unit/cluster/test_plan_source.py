@@ -18,7 +18,7 @@ from secateur.engine.sql import QueryStage, SelectPlan, Strategy
 from secateur.errors import ProtocolError, TopologyChangedError, UnreachableError
 from secateur.partitioning.topology import MemberAddress, Topology
 from secateur.protocol import MEMBER_OPERATIONS, GetPlan, Greeting, Hello, PlanAnswer, Role
-from secateur.wire import FrameServer, Handled, Peer, Reply, Request
+from secateur.wire import FrameServer, FrameService, Handled, Peer, Reply, Request, hello
 
 FRAGMENT = Fragment("SELECT 1 AS k", (), (("k", "INTEGER"),))
 STAGE = QueryStage("final", FRAGMENT, at_coordinator=True)
@@ -69,13 +69,13 @@ async def fetched(
     """
     settings = ClusterSettings()
     parties = [Party(answer or has_none) for answer in (controller, *members)]
-    servers = [FrameServer(party, MEMBER_OPERATIONS, secret=settings.secret) for party in parties]
+    servers = [FrameServer(FrameService(party, MEMBER_OPERATIONS, secret=settings.secret)) for party in parties]
     for server in servers:
         await server.start()
     peers = Peers("m0", Role.MEMBER, settings)
     addresses = [MemberAddress(f"m{number}", server.host, server.port) for number, server in enumerate(servers)]
     peers.update(Topology(1, tuple(addresses[1:]), {}))
-    asked = Peer(servers[0].host, servers[0].port, client="m0", identity=settings.identity(Role.MEMBER))
+    asked = Peer(servers[0].host, servers[0].port, hello(client="m0", identity=settings.identity(Role.MEMBER)))
     for server, answer in zip(servers, (controller, *members), strict=True):
         if answer is None:
             await server.stop()

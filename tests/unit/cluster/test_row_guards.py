@@ -80,32 +80,32 @@ def test_rows_pass_whose_tenant_is_that_of_the_token(
 ) -> None:
     rows = rows_of(form, tenants, are_keys=kind is WriteKind.DELETE)
     if passes:
-        RowGuards().check(rights(condition, claim), TABLE, kind, rows)
+        RowGuards(lambda _: None).check(rights(condition, claim), TABLE, kind, rows)
         return
     with pytest.raises(PolicyError, match=r"row policies of the table \(own\).*nothing was changed"):
-        RowGuards().check(rights(condition, claim), TABLE, kind, rows)
+        RowGuards(lambda _: None).check(rights(condition, claim), TABLE, kind, rows)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_without_a_policy_no_row_passes(form: str) -> None:
-    RowGuards().check(rights(None), TABLE, WriteKind.INSERT, rows_of(form, []))
+    RowGuards(lambda _: None).check(rights(None), TABLE, WriteKind.INSERT, rows_of(form, []))
     with pytest.raises(PolicyError, match="none of which lets this principal write"):
-        RowGuards().check(rights(None), TABLE, WriteKind.INSERT, rows_of(form, ["A"]))
+        RowGuards(lambda _: None).check(rights(None), TABLE, WriteKind.INSERT, rows_of(form, ["A"]))
 
 
 @pytest.mark.parametrize("value", [None, b"A", 65, 1.0, True, ["A"], {"A": 1}])
 def test_values_that_are_no_text_are_not_the_tenant(value: Any) -> None:
     with pytest.raises(PolicyError):
-        RowGuards().check(rights(OWN), TABLE, WriteKind.INSERT, rows_of("values", [value]))
+        RowGuards(lambda _: None).check(rights(OWN), TABLE, WriteKind.INSERT, rows_of("values", [value]))
 
 
 def test_rows_with_too_few_columns_do_not_pass() -> None:
     with pytest.raises(PolicyError):
-        RowGuards().check(rights(OWN), TABLE, WriteKind.INSERT, ShortTable([[1]], 1))
+        RowGuards(lambda _: None).check(rights(OWN), TABLE, WriteKind.INSERT, ShortTable([[1]], 1))
 
 
 def test_a_check_is_that_of_its_claims_and_kind() -> None:
-    guards = RowGuards()
+    guards = RowGuards(lambda _: None)
     for _ in range(2):
         for claim, other in (("A", "B"), ("B", "A")):
             for kind in (WriteKind.INSERT, WriteKind.DELETE):
@@ -117,6 +117,6 @@ def test_a_check_is_that_of_its_claims_and_kind() -> None:
 
 
 def test_owners_are_not_checked() -> None:
-    RowGuards().check(None, TABLE, WriteKind.INSERT, rows_of("arrow", ["B"]))
-    assert RowGuards().of(None, TABLE, WriteKind.INSERT) is None
+    RowGuards(lambda _: None).check(None, TABLE, WriteKind.INSERT, rows_of("arrow", ["B"]))
+    assert RowGuards(lambda _: None).of(None, TABLE, WriteKind.INSERT) is None
     assert isinstance(rows_of("arrow", ["B"]), pa.Table)

@@ -33,10 +33,11 @@ PEER = PeerInfo(1, "test", "test", True)
 
 
 def handled(steps: SteppedQuery | None, *readable: str) -> Any:
-    statements = SimpleNamespace(
+    plans = SimpleNamespace(
         kept_plan=lambda plan: SimpleNamespace(tables_read=frozenset(TABLES[plan]), claims=(), scans=(), plan_id=plan)
     )
-    checks = MemberTableChecks(statements, None, None, None, None)  # type: ignore[arg-type]
+    storage = SimpleNamespace(snapshots=None, places=SimpleNamespace(table=None, tables=None))
+    checks = MemberTableChecks(plans, storage, None)  # type: ignore[arg-type]
     grants = tuple(TableGrant(table, Privilege.SELECT) for table in readable)
     rights = Rights.of(GrantedToken("t1", TokenRole.READ, tables=grants), AccessRecord())
     assert rights is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from secateur.protocol import ClusterRecord, MemberReport
 
 M1 = MemberAddress("m1", "127.0.0.1", 1)
 NOT_READ: Any = None
+STATE: Any = SimpleNamespace(times=LeaseTimes(5.0))
 """Of what the controller knows, nothing is looked at before the record of the one before was read."""
 
 
@@ -23,10 +25,8 @@ def test_a_record_that_cannot_be_read_is_an_error_for_everybody_who_waits() -> N
 
     async def scenario() -> None:
         takeover = Takeover(
-            *(NOT_READ,) * 6,
-            lease_times=LeaseTimes(5.0),
-            begin=NOT_READ,
-            settle_streams=NOT_READ,
+            STATE,
+            *(NOT_READ,) * 5,
             is_over=False,
             is_cold_start=True,
         )
@@ -77,12 +77,9 @@ def test_members_are_not_gone_because_nobody_is_where_an_older_record_has_them()
     async def scenario() -> None:
         members: Any = MovedMembers()
         takeover = Takeover(
-            NOT_READ,
+            STATE,
             members,
             *(NOT_READ,) * 4,
-            lease_times=LeaseTimes(5.0),
-            begin=NOT_READ,
-            settle_streams=NOT_READ,
             is_over=False,
             is_cold_start=False,
         )

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pytest
 from links import Answers, Links
 
+from secateur.cluster import ClusterSettings
 from secateur.cluster.controller import CopyLost, MemberLost, advance
-from secateur.cluster.member import ChangeRegistry, ManyWrites, MemberWrites, Replication, TableDirectory
+from secateur.cluster.member import ManyWrites, MemberStorage, MemberWrites, Replication
 from secateur.engine_limits import EngineLimits
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
@@ -33,7 +34,7 @@ from secateur.protocol import (
     WriteRows,
     operation_of,
 )
-from secateur.storage import ChangeOperation, MemberStore
+from secateur.storage import ChangeOperation
 from secateur.wire import Payload, PeerInfo, Request, ShortTable, encode_rows, encode_table
 
 BIGINT = SqlType(TypeKind.BIGINT)
@@ -60,11 +61,10 @@ class Member:
     """The parts of a member that write and copy."""
 
     def __init__(self, cluster: Cluster, name: str, limits: EngineLimits) -> None:
-        self.store, self.places, book = MemberStore(), TableDirectory(name), ChangeRegistry()
-        self.replication = Replication(
-            name, self.store, self.places, cluster.links.of(name), book, cluster.out_of_sync, limits
-        )
-        self.writes = MemberWrites(self.store, self.places, self.replication, book)
+        storage = MemberStorage(name, ClusterSettings(engine_limits=limits))
+        self.store, self.places = storage.store, storage.places
+        self.replication = Replication(storage, cluster.links.of(name), cluster.out_of_sync)
+        self.writes = MemberWrites(storage, self.replication)
         self.store.create_table(TABLE, [0])
         self.places.add_table(TABLE)
         self.answers: Answers = {

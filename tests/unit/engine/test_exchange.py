@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from secateur.dag import EdgeConfig
 from secateur.engine import Scheduler
 from secateur.engine.exchange import (
+    ExchangeLink,
     ExchangeReceiver,
     ExchangeSender,
     Inbox,
@@ -49,21 +50,14 @@ class Ends:
         self.ended = 0
         self.inboxes = [Inbox(config, 1) for _ in range(consumers)]
         self.sender = ExchangeSender(
-            job="j",
-            member="m1",
-            edge=3,
-            destination="m2",
-            config=config,
+            ExchangeLink("j", "m1", 3, "m2", config, post or self._posted),
             producer_count=producers,
             frame_bytes_max=frame_bytes_max,
-            post=post or self._posted,
             scheduler=Scheduler(asyncio.get_running_loop(), 1.0),
             fail=self.failures.append,
             ended=self._sender_ended,
         )
-        self.receiver = ExchangeReceiver(
-            job="j", member="m2", edge=3, origin="m1", config=config, inboxes=self.inboxes, post=self._posted
-        )
+        self.receiver = ExchangeReceiver(ExchangeLink("j", "m2", 3, "m1", config, self._posted), self.inboxes)
 
     def _posted(self, member: str, notice: Notice, payload: Payload) -> None:
         if isinstance(notice, ExchangeRows):

@@ -15,7 +15,7 @@ import secateur
 from secateur.dag import EdgeConfig, Processor
 from secateur.engine import ProcessorThread, Scheduler
 from secateur.engine.exchange import DirectOutbox, EdgeWriter, Inbox, LaneGroup, WaitingOutbox
-from secateur.engine.runtime import Tasklet, TaskletInput, TaskletState
+from secateur.engine.runtime import Tasklet, TaskletInput, TaskletOwner, TaskletState
 from secateur.errors import Error
 
 S = TaskletState
@@ -74,8 +74,8 @@ class Bench:
         self.failures: list[Error] = []
         self.ended = asyncio.Event()
         self.tasklet = Tasklet(
+            TaskletOwner("m1", Scheduler(loop, 0.01), loop, executor, executor, self.failures.append, self.ended.set),
             vertex="v",
-            member="m1",
             processor=processor,
             inputs=[
                 TaskletInput(i, p, inbox) for i, (p, inbox) in enumerate(zip(priorities, self.inboxes, strict=True))
@@ -83,12 +83,6 @@ class Bench:
             outbox=outbox,
             thread=self.thread,
             writers=writers,
-            scheduler=Scheduler(loop, 0.01),
-            executor=executor,
-            quick=executor,
-            loop=loop,
-            on_failed=self.failures.append,
-            on_ended=self.ended.set,
         )
         processor.init(outbox, None)
 

@@ -8,7 +8,7 @@ import pytest
 
 from described_tables import DescribedTables
 from secateur.planner import PlannedSelect
-from secateur.planner.binding.catalog_view import Viewer
+from secateur.planner.binding import Viewer
 from secateur.protocol import AccessRecord, GrantedToken, Policy, PolicyCommand, Rights, RowCondition, TokenRole
 
 POLICY = RowCondition(("tenant = ", "tenant", ""), ("tenant",))

@@ -13,7 +13,7 @@ from wire_operations import Said, WireOperation
 
 from secateur.errors import UnknownTableError
 from secateur.protocol import Greeting, Hello, Server
-from secateur.wire import FrameServer, Handled, Handler, Reply, Request
+from secateur.wire import FrameServer, FrameService, Handled, Handler, Reply, Request
 
 
 class Echo:
@@ -145,7 +145,9 @@ def serve(loop: Loop) -> Iterator[Callable[..., FrameServer]]:
     servers: list[FrameServer] = []
 
     def start(handler: Handler, **options: Any) -> FrameServer:
-        server = FrameServer(handler, WireOperation.at_server(Server.ANY), **options)
+        of_server = {name: options.pop(name) for name in ("host", "port", "alive_s", "tls") if name in options}
+        service = FrameService(handler, WireOperation.at_server(Server.ANY), **options)
+        server = FrameServer(service, **of_server)
         loop.run(server.start())
         servers.append(server)
         return server

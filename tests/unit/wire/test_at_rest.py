@@ -29,7 +29,7 @@ from secateur.errors import (
     UnknownTableError,
 )
 from secateur.protocol import Failure, Greeting, encode
-from secateur.wire import CallControl, Channel, FrameKind, encode_frame
+from secateur.wire import CallControl, Channel, FrameKind, SilenceRule, encode_frame
 
 HEAD_BYTES = 24
 Answers = Callable[[int], Sequence[bytes]]
@@ -206,7 +206,7 @@ def test_a_silent_server_is_given_up_after_the_silence_that_is_allowed(server: S
         return len(asked) < 3
 
     address, control = server.listener.getsockname(), CallControl()
-    with closing(Channel(*address, timeout_s=None, silence_s=0.05, is_awaited=is_awaited)) as channel:
+    with closing(Channel(*address, timeout_s=None, silence=SilenceRule(0.05, is_awaited))) as channel:
         server.answers += [lambda number: [said(number)], lambda number: [b""]]
         channel.request(Echo())
         begin_s = time.monotonic()

@@ -28,7 +28,17 @@ from secateur.errors import (
     UnreachableError,
 )
 from secateur.protocol import Message, Role
-from secateur.wire import CallControl, Channel, ClusterIdentity, FrameKind, FrameServer, Limits, encode_frame, hello
+from secateur.wire import (
+    CallControl,
+    Channel,
+    ClusterIdentity,
+    FrameKind,
+    FrameServer,
+    Limits,
+    SilenceRule,
+    encode_frame,
+    hello,
+)
 
 Serve = Callable[..., FrameServer]
 
@@ -38,7 +48,8 @@ def channel_to() -> Any:
     channels: list[Channel] = []
 
     def make(server: FrameServer, **options: Any) -> Channel:
-        channels.append(Channel(server.host, server.port, **{"timeout_s": 20, **options}))
+        who = {name: options.pop(name) for name in ("token", "client", "identity") if name in options}
+        channels.append(Channel(server.host, server.port, hello(**who), **{"timeout_s": 20, **options}))
         return channels[-1]
 
     yield make
@@ -180,7 +191,7 @@ def test_somebody_else_answers(answer: bytes, message: str) -> None:
 def test_an_answer_may_take_longer_than_silence_while_the_server_is_at_work(
     serve: Serve, echo: Any, channel_to: Any, loop: Any
 ) -> None:
-    channel = channel_to(serve(echo, alive_s=0.05), timeout_s=None, silence_s=1.5)
+    channel = channel_to(serve(echo, alive_s=0.05), timeout_s=None, silence=SilenceRule(1.5))
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(channel.request, Wait())
         assert echo.begun.wait(20)
@@ -190,7 +201,7 @@ def test_an_answer_may_take_longer_than_silence_while_the_server_is_at_work(
 
 
 def test_a_server_that_says_nothing_is_lost(serve: Serve, echo: Any, channel_to: Any, loop: Any) -> None:
-    channel, stopped = channel_to(serve(echo), timeout_s=None, silence_s=0.2), threading.Event()
+    channel, stopped = channel_to(serve(echo), timeout_s=None, silence=SilenceRule(0.2)), threading.Event()
     channel.connect()
     loop.loop.call_soon_threadsafe(stopped.wait)
     try:
@@ -212,7 +223,7 @@ def test_a_silent_server_is_waited_for_as_long_as_it_counts(
             stopped.set()
         return asked[0] < 3 or answers_after < 3
 
-    channel = channel_to(serve(echo), timeout_s=None, silence_s=0.2, is_awaited=is_awaited)
+    channel = channel_to(serve(echo), timeout_s=None, silence=SilenceRule(0.2, is_awaited))
     channel.connect()
     loop.loop.call_soon_threadsafe(stopped.wait)
     if answers_after < 3:
@@ -237,7 +248,7 @@ def test_a_deadline_may_pass_while_it_is_asked_whether_a_silent_server_counts(
         stopped.set()
         return True
 
-    channel = channel_to(serve(echo), timeout_s=None, silence_s=0.2, is_awaited=is_awaited)
+    channel = channel_to(serve(echo), timeout_s=None, silence=SilenceRule(0.2, is_awaited))
     channel.connect()
     loop.loop.call_soon_threadsafe(stopped.wait)
     with pytest.raises(DeadlineError, match="too late"):
@@ -247,7 +258,7 @@ def test_a_deadline_may_pass_while_it_is_asked_whether_a_silent_server_counts(
 def test_a_time_out_of_a_request_holds_whatever_signs_of_life_there_are(
     serve: Serve, echo: Any, channel_to: Any
 ) -> None:
-    channel = channel_to(serve(echo, alive_s=0.05), timeout_s=2.3, silence_s=2)
+    channel = channel_to(serve(echo, alive_s=0.05), timeout_s=2.3, silence=SilenceRule(2))
     with pytest.raises(DeadlineError, match=r"within 2\.3 s"):
         channel.request(Wait())
 
@@ -292,7 +303,7 @@ def test_a_call_ends_at_its_deadline_while_it_connects() -> None:
 def test_a_call_that_is_cancelled_while_it_waits_for_the_hello_says_so() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as hanging,
-        closing(Channel(*hanging.getsockname(), silence_s=60)) as channel,
+        closing(Channel(*hanging.getsockname(), silence=SilenceRule(60))) as channel,
         ThreadPoolExecutor(1) as pool,
     ):
         control = CallControl()

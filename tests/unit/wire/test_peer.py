@@ -21,7 +21,18 @@ from secateur.errors import (
     UnreachableError,
 )
 from secateur.protocol import Greeting, Hello, Server
-from secateur.wire import FrameKind, FrameServer, Handled, Limits, Peer, Reply, Request, encode_frame
+from secateur.wire import (
+    FrameKind,
+    FrameServer,
+    FrameService,
+    Handled,
+    Limits,
+    Peer,
+    Reply,
+    Request,
+    encode_frame,
+    hello,
+)
 
 OPERATIONS = WireOperation.at_server(Server.ANY)
 
@@ -61,7 +72,7 @@ class Service:
 @asynccontextmanager
 async def pair(**options: Any) -> AsyncIterator[tuple[Service, Peer, FrameServer]]:
     service = Service()
-    server = FrameServer(service, OPERATIONS, limits=options.pop("server_limits", None))
+    server = FrameServer(FrameService(service, OPERATIONS, limits=options.pop("server_limits", Limits())))
     await server.start()
     peer = Peer(server.host, server.port, **options)
     try:
@@ -140,7 +151,7 @@ async def test_a_lost_server_fails_all_that_wait_and_the_next_request_connects_a
             assert isinstance(failed, MemberLostError)
         with pytest.raises(UnreachableError, match="check that the process there lives"):
             await peer.request(Echo())
-        again = FrameServer(service, OPERATIONS, port=server.port)
+        again = FrameServer(FrameService(service, OPERATIONS), port=server.port)
         await again.start()
         answers = await asyncio.gather(*(peer.request(Echo({"n": n})) for n in range(20)))
         assert [a.message.args["n"] for a in answers] == list(range(20))
@@ -176,9 +187,9 @@ async def test_too_many_in_flight_is_refused_here() -> None:
 
 @run
 async def test_a_wrong_token_is_said() -> None:
-    server = FrameServer(Service(), OPERATIONS, token="secret")
+    server = FrameServer(FrameService(Service(), OPERATIONS, token="secret"))
     await server.start()
-    peer = Peer(server.host, server.port, token="other")
+    peer = Peer(server.host, server.port, hello("other"))
     for _ in range(2):
         with pytest.raises(AuthenticationError, match="the token is wrong"):
             await peer.request(Echo())

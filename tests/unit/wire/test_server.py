@@ -53,11 +53,13 @@ from secateur.wire import (
     FrameDecoder,
     FrameKind,
     FrameServer,
+    FrameService,
     Handled,
     Limits,
     Reply,
     Request,
     encode_frame,
+    hello,
 )
 
 Serve = Callable[..., FrameServer]
@@ -192,7 +194,7 @@ def test_random_garbage_never_harms_the_server(serve: Serve, echo: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hello", "error", "message"),
+    ("given", "error", "message"),
     [
         pytest.param({}, "AuthenticationError", "asks for a token and none was given", id="none"),
         pytest.param({"token": "Secret"}, "AuthenticationError", "the token is wrong", id="wrong"),
@@ -205,15 +207,15 @@ def test_random_garbage_never_harms_the_server(serve: Serve, echo: Any) -> None:
     ],
 )
 def test_without_a_good_hello_nothing_is_served(
-    serve: Serve, echo: Any, hello: dict[str, Any], error: str, message: str
+    serve: Serve, echo: Any, given: dict[str, Any], error: str, message: str
 ) -> None:
     server = serve(echo, token="secret")
     with Raw(server) as raw:
-        kind, request_id, name, text = refusal(raw.greet(**hello))
+        kind, request_id, name, text = refusal(raw.greet(**given))
         assert (kind, request_id, name) == (FrameKind.ERROR, 1, error)
         assert message in text
         assert raw.ended()
-    assert alive(server, token="secret")
+    assert alive(server, said=hello("secret"))
 
 
 def test_the_first_request_is_the_hello(serve: Serve, echo: Any) -> None:
@@ -605,7 +607,7 @@ class NoHandler:
 @pytest.mark.parametrize("library", ["asyncio", "uvloop"])
 def test_a_connection_that_is_just_being_made_goes_with_its_server(library: str, turns: int) -> None:
     async def stopped_meanwhile() -> socket.socket:
-        server = FrameServer(NoHandler(), WireOperation.at_server(Server.ANY))
+        server = FrameServer(FrameService(NoHandler(), WireOperation.at_server(Server.ANY)))
         await server.start()
         client = socket.create_connection((server.host, server.port), timeout=5)
         for _ in range(turns):

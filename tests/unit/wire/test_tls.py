@@ -19,7 +19,7 @@ import trustme
 from wire_operations import Echo, Later, Wait, Who
 
 from secateur.errors import AuthenticationError, MemberLostError, ProgrammingError, ProtocolError, UnreachableError
-from secateur.wire import Channel, FrameServer, Limits, Peer, Tls, client_context
+from secateur.wire import Channel, FrameServer, Limits, Peer, Tls, client_context, hello
 
 Serve = Callable[..., FrameServer]
 
@@ -39,11 +39,11 @@ def has_hung_up(connected: socket.socket) -> bool:
 def test_requests_are_answered_over_tls(serve: Serve, echo: Any, loop: Any, tls: Tls) -> None:
     server = serve(echo, token="t", tls=tls)
     large = bytes(range(256)) * 40_000
-    with closing(Channel(server.host, server.port, token="t", tls=trusting(tls), timeout_s=20)) as channel:
+    with closing(Channel(server.host, server.port, hello("t"), tls=trusting(tls), timeout_s=20)) as channel:
         assert channel.request(Echo({"x": 1}), b"pay").message.args == {"x": 1}
         assert bytes(channel.request(Echo(), large).payload) == large
         assert channel.request(Who()).message.args["authenticated"]
-    peer = Peer(server.host, server.port, token="t", tls=trusting(tls))
+    peer = Peer(server.host, server.port, hello("t"), tls=trusting(tls))
     assert loop.run(peer.request(Later({"y": 2}))).message.args == {"late": True, "y": 2}
     assert bytes(loop.run(peer.request(Echo(), large)).payload) == large
     loop.run(peer.close())

@@ -14,15 +14,20 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from secateur.cluster.member.admission.statement_queue import StatementQueue
 from secateur.cluster.member.admission.tenants import TenantAccounts
+from secateur.cluster.member.member_threads import QUICK_THREADS_MAX
 from secateur.cluster.member.statements.local_execution import LocalExecution
+from secateur.cluster.settings import ClusterSettings
 from secateur.engine.threads import WORK, is_long_over
 from secateur.errors import LimitExceededError
 from secateur.wire import PeerInfo
+
+_QUICK_SLOTS: Final = 2
+"""Statements over few rows that run at once where there are tenants, for each kernel thread."""
 
 _Turn: TypeAlias = "tuple[asyncio.Future[None], str]"
 """Is done when the turn of a statement has come; and its tenant."""
@@ -198,9 +203,29 @@ class Admissions:
     long: StatementAdmission
     quick: StatementAdmission
 
+    @classmethod
+    def of_member(cls, member_id: str, settings: ClusterSettings, tenants: TenantAccounts) -> Admissions:
+        """Those of a member."""
+
+        def admission(running_max: int, slots: int) -> StatementAdmission:
+            refusal = full_member(member_id, running_max)
+            waiting_max = settings.max_waiting_statements
+            return StatementAdmission(running_max, waiting_max, refusal, slots=slots, tenants=tenants)
+
+        slots = settings.kernel_threads
+        return cls(
+            long=admission(settings.max_running_statements, slots),
+            quick=admission(QUICK_THREADS_MAX, _QUICK_SLOTS * slots),
+        )
+
     def of(self, call: LocalExecution) -> StatementAdmission:
         """The admission for a statement that is one call on this member."""
         return self.long if is_long_over(call.rows) else self.quick
+
+    def shares_changed(self) -> None:
+        """Ask for the shares of all tenants again."""
+        self.long.shares_changed()
+        self.quick.shares_changed()
 
     def is_waiting(self, task: asyncio.Future[Any]) -> bool:
         """Whether the statement on which a task works waits for its turn."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, Final
+from typing import Final
 
-from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.member.member_storage import MemberStorage
+from secateur.cluster.member.replication.replication import Replication
 from secateur.errors import ChangesDroppedError, ProgrammingError
 from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.protocol.change_feed import EARLIEST, LATEST, BoundChanges, ChangesBound, ChangesRead, ReadChanges
 from secateur.storage.change_feed import FeedEntry, feed_table
-from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, encode_table
 
 _BYTES_MAX: Final = 16 << 20
@@ -20,23 +19,14 @@ class MemberChangeFeeds:
     """Answers ``read_changes`` and ``bound_changes``. Lives on the member's event loop.
 
     Args:
-        store: The partitions of this member.
-        places: Knows of which of them it is the primary.
-        last: The number of the last change of a partition of a table.
-        acknowledged: Waits until the changes that readers of some partitions see now are acknowledged.
+        storage: What this member keeps.
+        copies: Knows the last change of each partition, and which changes are acknowledged.
     """
 
-    def __init__(
-        self,
-        store: MemberStore,
-        places: TableDirectory,
-        last: Callable[[int, int], int],
-        acknowledged: Callable[[Iterable[tuple[int, int]]], Callable[[], Coroutine[Any, Any, None]] | None],
-    ) -> None:
-        self._store = store
-        self._places = places
-        self._last = last
-        self._acknowledged = acknowledged
+    def __init__(self, storage: MemberStorage, copies: Replication) -> None:
+        self._store = storage.store
+        self._places = storage.places
+        self._copies = copies
 
     async def read(self, request: Request[ReadChanges]) -> Reply[ChangesRead]:
         """The changes of some partitions behind some versions, once they are acknowledged.
@@ -93,7 +83,9 @@ class MemberChangeFeeds:
         return self._store.data_version(asked.table_id).published
 
     async def _until_acknowledged(self, asked: ReadChanges | BoundChanges) -> None:
-        waiting = self._acknowledged([(asked.table_id, partition) for partition, _ in asked.after])
+        waiting = self._copies.acknowledgements.acknowledged(
+            [(asked.table_id, partition) for partition, _ in asked.after]
+        )
         if waiting is not None:
             await waiting()
             self._store.lease.check()
@@ -114,7 +106,7 @@ class MemberChangeFeeds:
         feed = self._store.partition(table_id, partition).feed
         if feed is None:
             raise ProgrammingError(f"table {name} has no change feed: create it WITH (change_feed = true)", table=name)
-        now = published + self._last(table_id, partition)
+        now = published + self._copies.last(table_id, partition)
         if until is not None:
             now = min(now, until)
         if after == LATEST:

@@ -26,18 +26,16 @@ import pyarrow as pa
 from secateur.cluster.member.changes.change_registry import RecordedChange
 from secateur.cluster.member.changes.change_turns import ChangeTurns, full_partition
 from secateur.cluster.member.changes.keyed_changes import KeyedChanges
-from secateur.cluster.member.changes.loads import MemberLoads
 from secateur.cluster.member.changes.row_guards import RowGuards
-from secateur.cluster.member.changes.writes import MemberWrites
+from secateur.cluster.member.member_replication import MemberReplication
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.statements.local_execution import (
     LocalExecution,
     bound_partitions,
     check_versions,
     local_execution,
 )
-from secateur.cluster.member.statements.open_results import OpenResults
-from secateur.cluster.member.statements.statements import StatementRunner
-from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
@@ -51,10 +49,8 @@ from secateur.partitioning.topology.owner_routing import split
 from secateur.protocol.access import Rights, WriteKind
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, DuplicateMatchPolicy, FoundParts, StageChange
 from secateur.protocol.metrics import StageWork
-from secateur.protocol.tokens import GrantedToken
 from secateur.storage.change import ChangeOperation
 from secateur.storage.delta import FewRows
-from secateur.storage.member_store import MemberStore
 from secateur.wire import Payload, PeerInfo, Reply, Request
 
 ATTEMPT: Final = 0
@@ -102,15 +98,11 @@ class MemberChanges:
     """Answers ``change_one_partition`` and ``stage_change`` requests. Lives on the member's event loop.
 
     Args:
-        store: The member's partitions.
-        statements: Its plans.
-        places: The members that keep copies of them.
-        writes: Changes a partition and its copies.
-        loads: Stages the changes of several partitions.
-        results: Knows which connections have ended.
+        storage: What this member keeps.
+        plans: The plans.
+        replication: Changes a partition and its copies, or stages the changes of several.
         executor: Threads for kernel calls.
         row_guards: Checks rows that principals under row policies write.
-        rights: What the bearer of a token may do, for whom the controller asks.
         waiting_max: Changes that wait for one partition; one more is refused.
 
     Attributes:
@@ -119,31 +111,26 @@ class MemberChanges:
 
     def __init__(
         self,
-        store: MemberStore,
-        statements: StatementRunner,
-        places: TableDirectory,
-        writes: MemberWrites,
-        loads: MemberLoads,
-        results: OpenResults,
+        storage: MemberStorage,
+        plans: MemberPlans,
+        replication: MemberReplication,
         executor: Executor,
         row_guards: RowGuards,
-        rights: Callable[[GrantedToken | None], Rights | None],
         waiting_max: int,
     ) -> None:
-        self._store = store
-        self._statements = statements
-        self._places = places
-        self._writes = writes
+        self._store = storage.store
+        places = self._places = storage.places
+        self._results = storage.results
+        self._plans = plans
+        writes = self._writes = replication.writes
         self.together = writes.together
-        self._loads = loads
-        self._results = results
+        self._loads = replication.loads
         self._executor = executor
         self._row_guards = row_guards
-        self._rights = rights
         self._turns: ChangeTurns[tuple[int, int]] = ChangeTurns(
             waiting_max, lambda key: full_partition(places.table(key[0]).name, key[1], places.member_id)
         )
-        self._keyed = KeyedChanges(store, places, writes, self._turns)
+        self._keyed = KeyedChanges(storage, writes, self._turns)
 
     def change(self, request: Request[ChangeOnePartition]) -> Reply[ChangedRows] | Awaitable[Reply[ChangedRows]]:
         """Change rows of a single partition, visible at once.
@@ -166,7 +153,7 @@ class MemberChanges:
         if asked.returning is not None:
             return self._change_and_return(request)
         is_keyed = asked.pruning and not asked.is_profiled
-        if is_keyed and (plan := self._statements.found_plan(asked.plan)) is not None:
+        if is_keyed and (plan := self._plans.found_plan(asked.plan)) is not None:
             made = self._keyed.made(asked, plan, self._check(request.peer.rights, plan, asked.operation))
             if made is not None:
                 return made
@@ -181,7 +168,7 @@ class MemberChanges:
         Raises:
             Error: As :meth:`change`; nothing was changed.
         """
-        plan = self._statements.found_plan(asked.plan)
+        plan = self._plans.found_plan(asked.plan)
         if plan is None:
             return None
         return self._keyed.made(asked, plan, self._check(rights, plan, asked.operation))
@@ -201,7 +188,7 @@ class MemberChanges:
         """Change the row with one key and answer with its RETURNING, if a kernel is not needed for either."""
         asked = request.message
         assert asked.returning is not None
-        plan, returning = self._statements.found_plan(asked.plan), self._statements.found_plan(asked.returning)
+        plan, returning = self._plans.found_plan(asked.plan), self._plans.found_plan(asked.returning)
         if plan is not None and returning is not None:
             check = self._check(request.peer.rights, plan, asked.operation)
             made = self._keyed.made(asked, plan, check, returning)
@@ -213,7 +200,7 @@ class MemberChanges:
         self, request: Request[ChangeOnePartition], returning_id: str
     ) -> Reply[ChangedRows]:
         asked, peer = request.message, request.peer
-        plan, returning = await self._statements.plan(asked.plan), await self._statements.plan(returning_id)
+        plan, returning = await self._plans.plan(asked.plan), await self._plans.plan(returning_id)
         check = self._check(peer.rights, plan, asked.operation)
         check_versions(self._store, plan)
         partitions = bound_partitions(plan, asked.params, pruning=True)
@@ -245,11 +232,11 @@ class MemberChanges:
     async def _change_later(self, request: Request[ChangeOnePartition], *, is_keyed: bool) -> Reply[ChangedRows]:
         """As :meth:`change`, with what has to be waited for; ``is_keyed`` where the short way was not tried yet."""
         asked = request.message
-        plan = await self._statements.plan(asked.plan)
+        plan = await self._plans.plan(asked.plan)
         check = self._check(request.peer.rights, plan, asked.operation)
         if is_keyed and (made := self._keyed.made(asked, plan, check)) is not None:
             return made if isinstance(made, Reply) else await made
-        params = await self._statements.with_values(plan, asked.params)
+        params = await self._plans.with_values(plan, asked.params)
         pruning, finding = asked.pruning, _finding(asked.operation)
         check_versions(self._store, plan)
         partitions = bound_partitions(plan, params, pruning=pruning)
@@ -276,8 +263,8 @@ class MemberChanges:
         try:
             rows = await write(partial(change, plan, params))
         except _QueryNeededError:  # and no latch or turn is held while the plan of the query is fetched
-            plan = await self._statements.whole(plan)
-            rows = await write(partial(change, plan, await self._statements.with_values(plan, asked.params)))
+            plan = await self._plans.whole(plan)
+            rows = await write(partial(change, plan, await self._plans.with_values(plan, asked.params)))
         touched = 1 + len(backups)
         if work is None:
             return Reply(ChangedRows(rows, touched))
@@ -295,8 +282,8 @@ class MemberChanges:
             Error: The statement fails on these rows.
         """
         asked = request.message
-        plan = await self._statements.plan(asked.plan)
-        params = await self._statements.with_values(plan, asked.params)
+        plan = await self._plans.plan(asked.plan)
+        params = await self._plans.with_values(plan, asked.params)
         pruning, finding = asked.pruning, _finding(asked.operation)
         if finding is _Finding.ROW_CHANGES:
             raise ProtocolError(
@@ -314,7 +301,8 @@ class MemberChanges:
             kernel_s = time.perf_counter() - started_s
             rows = self._shaped(found, table_id, finding)
             if asked.token is not None and finding is _Finding.ROWS:
-                self._row_guards.check(self._rights(asked.token), self._places.table(table_id), WriteKind.UPDATE, rows)
+                rights = self._row_guards.rights_of(asked.token)
+                self._row_guards.check(rights, self._places.table(table_id), WriteKind.UPDATE, rows)
             pieces = (
                 split(rows, self._places.table(table_id))
                 if not plan.scans[0].replicated

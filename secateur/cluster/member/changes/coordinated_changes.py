@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import Any
 
@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from secateur.cluster.member.changes.loads import MemberLoads
 from secateur.cluster.member.changes.row_guards import RowGuards
 from secateur.cluster.member.jobs.attempts import KeptResults
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.statements.local_execution import check_versions
 from secateur.cluster.member.statements.statements import StatementRunner
-from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.fragment import run
@@ -33,12 +33,10 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol import changes as protocol
-from secateur.protocol.access import Rights, WriteKind
+from secateur.protocol.access import WriteKind
 from secateur.protocol.message import Acknowledged
 from secateur.protocol.metrics import StageWork
-from secateur.protocol.tokens import GrantedToken
 from secateur.storage.change import MixedAttempt
-from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, encode_table
 
 _RETURNED = "returned"
@@ -48,35 +46,29 @@ class MemberCoordinatedChanges:
     """Answers ``close_for_change``, ``work_out_change`` and ``get_returned_rows``. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
-        store: Its partitions.
+        storage: What this member keeps.
         statements: Runs queries.
-        places: Its tables and the topology.
         loads: Its latches, and the way to the backups.
         peers: The other members.
         executor: Threads for kernel calls.
         row_guards: Checks rows that principals under row policies write.
-        rights: What the bearer of a token may do, for whom the controller asks.
     """
 
     def __init__(
         self,
-        member_id: str,
-        store: MemberStore,
+        storage: MemberStorage,
         statements: StatementRunner,
-        places: TableDirectory,
         loads: MemberLoads,
         peers: Peers,
         executor: Executor,
         row_guards: RowGuards,
-        rights: Callable[[GrantedToken | None], Rights | None],
     ) -> None:
+        self._member_id = storage.member_id
+        self._store = storage.store
+        self._places = storage.places
         self._row_guards = row_guards
-        self._rights = rights
-        self._member_id = member_id
-        self._store = store
         self._statements = statements
-        self._places = places
+        self._plans = statements.plans
         self._loads = loads
         self._peers = peers
         self._executor = executor
@@ -101,19 +93,19 @@ class MemberCoordinatedChanges:
             Error: The statement fails on these rows.
         """
         asked = request.message
-        plan = await self._statements.plan(asked.plan)
+        plan = await self._plans.plan(asked.plan)
         topology, table = self._places.place(asked.table_id)
         params: Sequence[Any] = asked.params
         is_profiled = asked.is_profiled
         found, work = await self._statements.rows(plan, params, pruning=asked.pruning, profiled=is_profiled)
         changes = await self._in_thread(RowChanges.of, found, table, asked.duplicate_match)
         if asked.token is not None:
-            rights = self._rights(asked.token)
+            rights = self._row_guards.rights_of(asked.token)
             for action, kind in ((RowAction.INSERT, WriteKind.INSERT), (RowAction.UPDATE, WriteKind.UPDATE)):
                 of_kind = changes.rows.filter(pc.equal(changes.actions, action.value))
                 self._row_guards.check(rights, table, kind, of_kind)
         if asked.returning is not None:
-            returning = await self._statements.plan(asked.returning)
+            returning = await self._plans.plan(asked.returning)
             check_versions(self._store, returning)
             returned = await self._in_thread(_returned, returning, changes, params, asked.names_action)
             self._returned.keep(asked.load_id, {_RETURNED: returned})

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 from secateur.cluster.member.changes.change_registry import RecordedChange
 from secateur.cluster.member.changes.change_turns import ChangeTurns
 from secateur.cluster.member.changes.writes import MemberWrites
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.statements.local_execution import check_count, check_versions
-from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.engine.kernels.arrow.row_values import DeclinedError
 from secateur.engine.sql.keyed_change import KeyedChange
 from secateur.engine.sql.returned_row import ReturnedRow
@@ -28,7 +28,6 @@ from secateur.protocol.changes import ChangedRows, ChangeOnePartition
 from secateur.storage.change import ChangeOperation
 from secateur.storage.delta import FewRows
 from secateur.storage.layout import TableLayout
-from secateur.storage.member_store import MemberStore
 from secateur.wire import Payload, Reply, encode_rows
 from secateur.wire.short_table import SHORT_CHARACTERS_MAX, VALUE_BYTES
 
@@ -83,22 +82,15 @@ class KeyedChanges:
     """Makes changes of single rows by their keys. Lives on the member's event loop.
 
     Args:
-        store: The member's partitions.
-        places: The members that keep copies of them.
+        storage: What this member keeps.
         writes: Changes a partition and its copies.
         turns: The turns of the changes that take longer, which are not overtaken.
     """
 
-    def __init__(
-        self,
-        store: MemberStore,
-        places: TableDirectory,
-        writes: MemberWrites,
-        turns: ChangeTurns[tuple[int, int]],
-    ) -> None:
-        self._store = store
-        self._tables = store.hosted_tables
-        self._places = places
+    def __init__(self, storage: MemberStorage, writes: MemberWrites, turns: ChangeTurns[tuple[int, int]]) -> None:
+        self._store = storage.store
+        self._tables = storage.store.hosted_tables
+        self._places = storage.places
         self._writes = writes
         self._turns = turns
         self._compiled: OrderedDict[tuple[str, str, str | None], _Compiled] = OrderedDict()

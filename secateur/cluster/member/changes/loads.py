@@ -15,11 +15,10 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.member.admission.memory_admission import STAGED_FACTOR, MemoryAdmission
+from secateur.cluster.member.admission.memory_admission import STAGED_FACTOR
 from secateur.cluster.member.changes.writes import pieces_to_keep, received_rows
-from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.replication.replication import Replication
-from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.cluster.termination_protocol import LoadProgress
 from secateur.errors import ProtocolError
@@ -29,7 +28,6 @@ from secateur.protocol.message import Acknowledged
 from secateur.storage.block import message_bytes
 from secateur.storage.change import ChangeOperation
 from secateur.storage.load import Preparation
-from secateur.storage.member_store import MemberStore
 from secateur.wire import PeerInfo, Reply, Request, encode_table
 
 _MERGE_NOTHING: Final = (ChangeOperation.OVERWRITE, ChangeOperation.OVERWRITE_RANGES, ChangeOperation.DELETE)
@@ -43,39 +41,33 @@ class MemberLoads:
     Lives on the member's event loop.
 
     Args:
-        store: The member's partitions.
-        places: The members that keep copies of them, and their latches.
+        storage: What this member keeps.
         peers: The other members.
         replication: Knows when what is here is all there is.
         leases: The latches that are closed.
         executor: Threads for sorting and merging.
-        admission: Refuses rows for which there is no memory; None admits all.
-        log: The log; None for a member without a data directory.
         abandoned_after_s: Seconds without a row after which a load that is not being published is dropped.
     """
 
     def __init__(
         self,
-        store: MemberStore,
-        places: TableDirectory,
+        storage: MemberStorage,
         peers: Peers,
         replication: Replication,
         leases: LoadLeases,
         executor: Executor,
-        admission: MemoryAdmission | None = None,
-        log: MemberLog | None = None,
         *,
         abandoned_after_s: float = math.inf,
     ) -> None:
         self._abandoned_after_s = abandoned_after_s
-        self._log = log
-        self._store = store
-        self._places = places
+        self._log = storage.log
+        self._store = storage.store
+        self._places = storage.places
+        self._memory = storage.memory
         self._peers = peers
         self._replication = replication
         self._executor = executor
         self._leases = leases
-        self._admission = admission
 
     async def stage(self, request: Request[changes.StageRows]) -> Reply[changes.RowCount]:
         """Keep rows of a load aside, here and on the backups.
@@ -144,9 +136,9 @@ class MemberLoads:
             LimitExceededError: There is no memory for the rows.
             Error: As ``StoreLoads.stage``.
         """
-        if self._admission is not None and not keys:
+        if not keys:
             staged = sum(message_bytes(piece) for piece in pieces.values())
-            self._admission.check(STAGED_FACTOR * staged, f"staging rows for {self._places.table(table_id).name}")
+            self._memory.check(STAGED_FACTOR * staged, f"staging rows for {self._places.table(table_id).name}")
         for partition, piece in pieces.items():
             self._store.loads.stage(load_id, table_id, partition, attempt, piece, keys=keys)
         sends, sent_bytes = [], 0
@@ -215,10 +207,10 @@ class MemberLoads:
         return Reply(changes.PreparedRows(rows, rows_counted, rows_removed, self._store.loads.age_s(load_id)))
 
     async def _computed(self, asked: changes.PrepareLoad) -> Preparation:
-        if self._admission is not None and asked.mode not in _MERGE_NOTHING:
+        if asked.mode not in _MERGE_NOTHING:
             # Merging makes a copy of each partition that gets rows; the old one stays until the publication.
             merged = self._store.bytes_of(asked.table_id, (partition for partition, _ in asked.parts))
-            self._admission.check(merged, f"merging rows into {self._places.table(asked.table_id).name}")
+            self._memory.check(merged, f"merging rows into {self._places.table(asked.table_id).name}")
         preparation = self._store.loads.begin_prepare(asked.load_id, asked.table_id, asked.mode, dict(asked.parts))
         while await asyncio.get_running_loop().run_in_executor(self._executor, preparation.run_step):
             self._store.loads.keep_sorted(preparation)

@@ -19,6 +19,7 @@ from secateur.errors import PolicyError
 from secateur.partitioning.tables.table import CheckDef, Column, TableDef
 from secateur.partitioning.types.sql_text import text_literal
 from secateur.protocol.access import NO_ROW, PolicyFilter, Rights, WriteKind
+from secateur.protocol.tokens import GrantedToken
 from secateur.storage.delta import FewRows
 from secateur.wire import ShortTable
 
@@ -28,9 +29,17 @@ _Check = Callable[[pa.Table | FewRows | ShortTable], None]
 
 
 class RowGuards:
-    """The checks, compiled. Lives on the member's event loop."""
+    """The checks, compiled. Lives on the member's event loop.
 
-    def __init__(self) -> None:
+    Args:
+        rights_of: What the bearer of a token may do, for whom the controller asks.
+
+    Attributes:
+        rights_of: As given.
+    """
+
+    def __init__(self, rights_of: Callable[[GrantedToken | None], Rights | None]) -> None:
+        self.rights_of = rights_of
         self._kept: OrderedDict[tuple[int, int, bool, tuple[str, ...], tuple[str | None, ...]], _Check] = OrderedDict()
 
     def of(self, rights: Rights | None, table: TableDef, kind: WriteKind) -> _Check | None:

@@ -14,19 +14,16 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from secateur.cluster.member.admission.memory_admission import MemoryAdmission
-from secateur.cluster.member.changes.change_registry import ChangeRegistry, RecordedChange
-from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
+from secateur.cluster.member.changes.change_registry import RecordedChange
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.replication.replication import Replication
-from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.errors import Error, ProtocolError
 from secateur.protocol.changes import ChangedRows, RowCount, WriteRows
 from secateur.protocol.many import ChangedMany, WriteMany
 from secateur.storage.block import gather
 from secateur.storage.change import ChangeOperation, change_operation
 from secateur.storage.delta import FewRows
-from secateur.storage.member_store import MemberStore
 from secateur.wire import (
     SHORT_ROWS_MAX,
     Handled,
@@ -91,36 +88,22 @@ class MemberWrites:
     """Answers ``write_rows`` requests. Lives on the member's event loop.
 
     Args:
-        store: The partitions of this member.
-        places: The members that keep copies of them, and their latches.
+        storage: What this member keeps.
         replication: The way to the copies.
-        change_registry: The recent changes.
-        admission: Refuses rows for which there is no memory; None admits all.
-        log: The log; None for a member without a data directory.
-        hot_keys: Samples the keys that are written; None samples none.
 
     Attributes:
         together: That of the replication.
     """
 
-    def __init__(
-        self,
-        store: MemberStore,
-        places: TableDirectory,
-        replication: Replication,
-        change_registry: ChangeRegistry,
-        admission: MemoryAdmission | None = None,
-        log: MemberLog | None = None,
-        hot_keys: HotKeySampler | None = None,
-    ) -> None:
-        self._log = log
-        self._hot_keys = hot_keys or HotKeySampler(store.find, 0, "")
-        self._store = store
-        self._places = places
+    def __init__(self, storage: MemberStorage, replication: Replication) -> None:
+        self._log = storage.log
+        self._hot_keys = storage.hot_keys
+        self._store = storage.store
+        self._places = storage.places
+        self._change_registry = storage.change_registry
+        self._memory = storage.memory
         self._replication = replication
         self.together = replication.together
-        self._change_registry = change_registry
-        self._admission = admission
 
     def write(self, request: Request[WriteRows]) -> Handled:
         """Write rows of one partition, visible at once.
@@ -303,8 +286,8 @@ class MemberWrites:
             rows = hosted.admit(operation, rows)
         if not rows.num_rows:
             return RecordedChange(hosted.apply(operation, rows), 0), 0
-        if self._admission is not None and operation is not ChangeOperation.DELETE:
-            self._admission.write(_size(rows), f"the write to {table.layout.tdef.name}")
+        if operation is not ChangeOperation.DELETE:
+            self._memory.write(_size(rows), f"the write to {table.layout.tdef.name}")
         written = hosted.apply(operation, rows)
         hot_keys = self._hot_keys
         hot_keys.left -= 1

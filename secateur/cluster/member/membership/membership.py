@@ -7,15 +7,13 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from secateur.cluster.lease import Promises
-from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.loop_thread import BackgroundTasks
+from secateur.cluster.member.member_connections import MemberConnections
+from secateur.cluster.member.member_replication import MemberReplication
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.persistence.persistence import Persistence
-from secateur.cluster.member.replication.built_copies import BuiltCopies
-from secateur.cluster.member.replication.replication import Replication
-from secateur.cluster.member.statements.statements import StatementRunner
-from secateur.cluster.member.tables.alterations import MemberAlterations
+from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.tables.table_directory import TableDirectory, owner_pages, range_pages
-from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import Error, ProtocolError, TopologyChangedError
 from secateur.partitioning.topology.topology import MemberAddress, Topology, gains_copies
@@ -38,10 +36,8 @@ from secateur.protocol.membership import (
 )
 from secateur.protocol.message import Acknowledged
 from secateur.protocol.query import GetPlan, PlanAnswer
-from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Handled, Reply, Request
-from secateur.wire.peer import Peer
 
 _log = logging.getLogger(__name__)
 
@@ -50,22 +46,14 @@ class Membership:
     """Takes topologies and records, and reports to the controller. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
         settings: The settings of the cluster.
         address: Where this member is reached, once it listens.
-        controller: The controller.
-        peers: The other members.
-        store: Its partitions.
-        places: The definitions of its tables.
-        replication: Its copies.
-        built_copies: The copies that it builds or lets build.
-        load_leases: The loads that are prepared here.
-        alter_leases: The changes of tables that are prepared here.
-        alterations: The alterations of tables that are under way.
-        persistence: Keeps the record on disk; None for a member without a data directory.
+        connections: The controller and the other members.
+        storage: What this member keeps.
+        replication: Its copies, and the loads and alterations that are under way.
         take_access: Has this process act on what the record says of who may do what.
         on_lost: Called for a member that has left the cluster.
-        followers: Called in this order with a newer topology.
+        followers: Called in this order with a newer topology, once the connections and the copies have it.
 
     Attributes:
         topology: The newest one that this member acts on; of version 0 before the first.
@@ -75,36 +63,22 @@ class Membership:
 
     def __init__(
         self,
-        member_id: str,
         settings: ClusterSettings,
         address: Callable[[], MemberAddress],
-        controller: Peer,
-        peers: Peers,
-        store: MemberStore,
-        places: TableDirectory,
-        replication: Replication,
-        built_copies: BuiltCopies,
-        load_leases: LoadLeases,
-        range_leases: LoadLeases,
-        alterations: MemberAlterations,
-        persistence: Persistence | None,
+        connections: MemberConnections,
+        storage: MemberStorage,
+        replication: MemberReplication,
         take_access: Callable[[AccessRecord], None],
         on_lost: Callable[[str], None],
         followers: Sequence[Callable[[Topology], None]],
     ) -> None:
-        self._member_id = member_id
+        self._member_id = storage.member_id
         self._settings = settings
         self._address = address
-        self._controller = controller
-        self._peers = peers
-        self._store = store
-        self._places = places
+        self._connections = connections
+        self._store = storage.store
+        self._places = storage.places
         self._replication = replication
-        self._built_copies = built_copies
-        self._load_leases = load_leases
-        self._alter_leases = range_leases
-        self._alterations = alterations
-        self._persistence = persistence
         self._take_access = take_access
         self._on_lost = on_lost
         self._followers = followers
@@ -132,38 +106,39 @@ class Membership:
         """The controller is about to let this member in again; of each table it says afterwards what is outdated."""
         topology = request.message.topology
         for settled in request.message.settled:
-            self._load_leases.settled(settled)
-        if self._replication.is_settling:
+            self._replication.load_leases.settled(settled)
+        if self._replication.copies.is_settling:
             await self._settle_loads(topology)
         answer = self._take(topology)
         if isinstance(answer, Awaitable):
             await answer
-        await asyncio.gather(self._load_leases.settle_held(), self._alter_leases.settle_held())
+        await asyncio.gather(*(leases.settle_held() for leases in self._replication.leases))
         return Reply(self.report())
 
     def take_topology(self, request: Request[TakeTopology]) -> Handled:
         """Keep the record, and act on a newer topology once nothing is promised to a member that it leaves out."""
         self._keep(request.message)
         topology = request.message.topology
-        return self._take(topology) if self._persistence is None else self._take_durably(topology, self._persistence)
+        persistence = self._replication.persistence
+        return self._take(topology) if persistence is None else self._take_durably(topology, persistence)
 
     async def _take_durably(self, topology: Topology, persistence: Persistence) -> Reply[Acknowledged]:
         """As :meth:`take_topology`, with the record on disk before anything follows from it."""
         if self.record.version:
             await persistence.keep(self.record)
-        if self._replication.is_settling:
+        if self._replication.copies.is_settling:
             await self._settle_loads(topology)
         answer = self._take(topology)
         return await answer if isinstance(answer, Awaitable) else answer
 
     async def _settle_loads(self, topology: Topology) -> None:
         """Have the members decide loads that were prepared before this one was started anew."""
-        self._peers.update(topology)
+        self._connections.peers.update(topology)
         self._places.update(topology)
         prepared = {
             load.load_id: (load.table_id, self._places.latch(load.table_id)) for load in self._store.loads.prepared()
         }
-        await self._load_leases.settle_prepared(prepared)
+        await self._replication.load_leases.settle_prepared(prepared)
 
     def _take(self, topology: Topology) -> Reply[Acknowledged] | Awaitable[Reply[Acknowledged]]:
         gains = gains_copies(self.topology, topology, self._member_id)
@@ -194,9 +169,9 @@ class Membership:
         if told.state is not None:
             self._know_access(told.state)
         if told.epoch > before.epoch:
-            self._load_leases.controller_replaced()
-            self._alter_leases.controller_replaced()
-            self._alterations.controller_replaced()
+            for leases in self._replication.leases:
+                leases.controller_replaced()
+            self._replication.alterations.controller_replaced()
             self._has_old_builds = True
 
     def take_views(self, request: Request[AdoptViews]) -> Reply[Acknowledged]:
@@ -214,6 +189,7 @@ class Membership:
             self._take_access(decode(state, KnownAccess).access)
 
     def report(self) -> recovery.MemberReport:
+        persistence = self._replication.persistence
         in_doubt = {load.table_id: load.load_id for load in self._store.loads.prepared()}
         published = {outcome.number: load_id for load_id, outcome in self._store.loads.outcomes() if outcome.published}
         return recovery.MemberReport(
@@ -234,9 +210,9 @@ class Membership:
                 for table in self._store.tables()
             ),
             views_version=self._views_version,
-            alterations_in_doubt=self._alter_leases.held,
+            alterations_in_doubt=self._replication.alter_leases.held,
             damage=self.damage,
-            cut_bytes=0 if self._persistence is None else self._persistence.cut_bytes,
+            cut_bytes=0 if persistence is None else persistence.cut_bytes,
             is_restored=self._is_restored,
         )
 
@@ -250,7 +226,9 @@ class Membership:
 
     async def report_to_controller(self) -> None:
         try:
-            await self._controller.request(recovery.ReportToController(self._settings.cluster_id, self.report()))
+            await self._connections.controller.request(
+                recovery.ReportToController(self._settings.cluster_id, self.report())
+            )
         except Error as error:
             _log.info("member %s could not report to the controller: %s", self._member_id, error)  # it will ask again
         finally:
@@ -265,25 +243,25 @@ class Membership:
             for lost in set(self.topology.member_ids) - set(topology.member_ids):
                 self._on_lost(lost)
             self.topology = topology
+            self._connections.peers.update(topology)
+            self._places.update(topology)
+            self._replication.update(topology)
             for follow in self._followers:
                 follow(topology)
         if self._has_old_builds and topology.version >= self.record.topology.version:
             # Copies that the controller before had built, or let build, and had not made owners: nobody knows of them.
             self._has_old_builds = False
-            self._built_copies.forget_outdated()
+            self._replication.built_copies.forget_outdated()
             for table in self._places.tables():
                 # Of ranges that are not those of now, which a disk may have lost, this topology has no owners.
                 if not table.replicated and table.scheme.affinity_group() in topology.owners:
-                    self._built_copies.drop_outdated(table.table_id)
+                    self._replication.built_copies.drop_outdated(table.table_id)
         return Reply(Acknowledged())
 
     def decide_load(self, request: Request[changes.DecideLoad]) -> Reply[changes.LoadVerdict]:
         if not self._places.member_ids():
             raise TopologyChangedError(f"member {self._member_id} has just been started, and does not know the others")
-        return self.leases_of(request.message.kind).decide(request)
-
-    def leases_of(self, kind: changes.TwoPhaseKind) -> LoadLeases:
-        return self._load_leases if kind is changes.TwoPhaseKind.LOAD else self._alter_leases
+        return self._replication.leases_of(request.message.kind).decide(request)
 
     def promise(self, request: Request[AskForPromise]) -> Reply[LeaseAnswer]:
         """Another member cannot reach the controller, and asks for a lease; see :mod:`secateur.cluster.lease`."""
@@ -297,23 +275,23 @@ class KnownMetadata:
     Clients and other members ask so when they cannot reach the controller.
 
     Args:
-        owners: Gives the newest topology that the member acts on.
+        membership: Has the newest topology that the member acts on.
         places: The definitions of its tables.
-        statements: Has the plans that it has run.
+        plans: The plans that it has run.
     """
 
-    def __init__(self, owners: Callable[[], Topology], places: TableDirectory, statements: StatementRunner) -> None:
-        self._owners = owners
+    def __init__(self, membership: Membership, places: TableDirectory, plans: MemberPlans) -> None:
+        self._membership = membership
         self._places = places
-        self._statements = statements
+        self._plans = plans
 
     def topology(self, _: Request[GetOwners]) -> Reply[TopologyKnown]:
         """The owners of the newest topology."""
-        return Reply(TopologyKnown(self._owners().outline))
+        return Reply(TopologyKnown(self._membership.topology.outline))
 
     def owner_pages(self, request: Request[GetOwnerPages]) -> Reply[OwnerPages]:
         """Owners of a large group."""
-        return Reply(owner_pages(self._owners(), request.message))
+        return Reply(owner_pages(self._membership.topology, request.message))
 
     def ranges(self, request: Request[GetRanges]) -> Reply[RangePages]:
         """Ranges of a table."""
@@ -321,4 +299,4 @@ class KnownMetadata:
 
     def plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
         """A plan that this member has run, for another one that has not."""
-        return Reply(PlanAnswer(self._statements.kept_plan(request.message.plan_id).encoded()))
+        return Reply(PlanAnswer(self._plans.kept_plan(request.message.plan_id).encoded()))

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from secateur.cluster.member.admission.memory_admission import MemoryAdmission
 from secateur.cluster.member.admission.statement_admission import Admissions
-from secateur.cluster.member.statements.open_results import OpenResults
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.process_vitals import process_vitals
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.select_job import vertex_names
@@ -19,7 +18,6 @@ from secateur.protocol.membership import GetMemberStats, GetVitals, MemberStats,
 from secateur.protocol.metrics import VertexMetrics
 from secateur.protocol.query import ExecutionTotals
 from secateur.protocol.query_parts import QueryStep
-from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request
 
 
@@ -40,40 +38,33 @@ class StoredStats:
     """Answers ``get_member_stats`` and ``get_vitals``. Lives on the member's event loop.
 
     Args:
-        store: The member's partitions.
+        storage: What the member keeps.
         counts: The counts of its requests.
         jobs: Its engine.
-        results: The results that clients read.
-        memory_limit: The bytes that it may take.
-        memory: The memory that it takes.
         admissions: The statements that run and wait.
         statement_totals: Gives what its statements have come to.
     """
 
     def __init__(
         self,
-        store: MemberStore,
+        storage: MemberStorage,
         counts: WorkCounts,
         jobs: JobRuntime,
-        results: OpenResults,
-        memory_limit: int,
-        memory: MemoryAdmission,
         admissions: Admissions,
         statement_totals: Callable[[], list[ExecutionTotals]],
     ) -> None:
-        self._store = store
+        self._storage = storage
         self._counts = counts
         self._jobs = jobs
-        self._results = results
-        self._memory_limit = memory_limit
-        self._memory = memory
         self._admissions = admissions
         self._statement_totals = statement_totals
 
     def tell_vitals(self, _: Request[GetVitals]) -> Reply[Vitals]:
         """The totals of the statements, and the time and memory that the process takes. Costs 50 microseconds."""
         process_id, cpu_s, resident_bytes = process_vitals()
-        return Reply(Vitals(self._statement_totals(), process_id, cpu_s, resident_bytes, self._memory.used_bytes))
+        return Reply(
+            Vitals(self._statement_totals(), process_id, cpu_s, resident_bytes, self._storage.memory.used_bytes)
+        )
 
     def tell(self, request: Request[GetMemberStats]) -> Reply[MemberStats]:
         """The tables and counters of the member. Costs a look at each partition."""
@@ -85,9 +76,9 @@ class StoredStats:
                 stats.nbytes,
                 stats.partitions,
             )
-            for stats in self._store.stats()
+            for stats in self._storage.store.stats()
         ]
-        used = self._store.hits() if request.message.with_hits else []
+        used = self._storage.store.hits() if request.message.with_hits else []
         long, quick = self._admissions.long, self._admissions.quick
         return Reply(
             MemberStats(
@@ -95,10 +86,10 @@ class StoredStats:
                 executions=self._counts.executions,
                 frames_received=self._counts.frames_received,
                 running_jobs=self._jobs.running_executions,
-                open_results=self._results.count,
-                open_result_bytes=self._results.held_bytes,
-                memory_limit=self._memory_limit,
-                memory_used=self._memory.used_bytes,
+                open_results=self._storage.results.count,
+                open_result_bytes=self._storage.results.held_bytes,
+                memory_limit=self._storage.memory_limit,
+                memory_used=self._storage.memory.used_bytes,
                 running_statements=long.running + quick.running,
                 waiting_statements=long.waiting + quick.waiting,
                 refused_statements=long.refused + quick.refused,

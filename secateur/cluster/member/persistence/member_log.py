@@ -42,23 +42,24 @@ class MemberLog:
     Args:
         disk: Its disk.
         fsync: When records are on disk.
-        checkpoint: Makes a checkpoint of that number of all that the member has; the snapshots on disk are given.
         log_bytes_max: A checkpoint is written when the log has grown by that much.
         mend_s: Seconds between two tries to write to a disk that has refused.
+
+    Attributes:
+        disk: As given.
     """
 
     def __init__(
         self,
         disk: Disk,
         fsync: Fsync,
-        checkpoint: MakeCheckpoint,
         *,
         log_bytes_max: int = LOG_BYTES_MAX,
         mend_s: float = _MEND_S,
     ) -> None:
-        self._disk = disk
+        self.disk = disk
         self._fsync = fsync
-        self._make_checkpoint = checkpoint
+        self._make_checkpoint: MakeCheckpoint
         self._log_bytes_max = log_bytes_max
         self._mend_s = mend_s
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="secateur-log")
@@ -76,17 +77,20 @@ class MemberLog:
         self._checkpointing = asyncio.Lock()
         self._broken: DiskError | None = None
 
-    async def begin(self, number: int, written: Mapping[tuple[int, int], WrittenSnapshot]) -> None:
+    async def begin(
+        self, number: int, written: Mapping[tuple[int, int], WrittenSnapshot], checkpoint: MakeCheckpoint
+    ) -> None:
         """Write a first checkpoint of what the member has, and begin to take records.
 
         Args:
             number: Higher than those of all files that are there.
             written: The snapshots on disk.
+            checkpoint: Makes a checkpoint of that number of all that the member has; the snapshots on disk are given.
 
         Raises:
             DiskError: The disk is full or fails.
         """
-        self._number, self._written = number - 1, written
+        self._number, self._written, self._make_checkpoint = number - 1, written, checkpoint
         try:
             await self._start_anew()
         except OSError as error:
@@ -170,7 +174,7 @@ class MemberLog:
                     self._wake()
             await self._background.close()
         await threads_end(self._threads)
-        self._disk.close()
+        self.disk.close()
 
     # -- writing
 
@@ -204,9 +208,9 @@ class MemberLog:
 
     def _write(self, batch: list[MakeBody]) -> None:
         name = f"{SEGMENT}{self._number}"
-        self._disk.append(name, self._file.framed(body() for body in batch))
+        self.disk.append(name, self._file.framed(body() for body in batch))
         if self._fsync is not Fsync.OFF:
-            self._disk.sync(name)
+            self.disk.sync(name)
             self._file.synced()
 
     def _wake(self) -> None:
@@ -239,19 +243,19 @@ class MemberLog:
             try:
                 await self._in_thread(self._finish, checkpoint)
             except OSError as error:
-                _log.warning("%s: a checkpoint could not be written, and the log grows on: %s", self._disk.path, error)
+                _log.warning("%s: a checkpoint could not be written, and the log grows on: %s", self.disk.path, error)
 
     def _turn_to(self, batch: list[MakeBody], number: int) -> None:
         name = f"{SEGMENT}{self._number}"
-        self._disk.append(name, self._file.framed(body() for body in batch))
-        self._disk.sync(name)
-        self._disk.append(f"{SEGMENT}{number}", b"")
-        self._disk.sync(f"{SEGMENT}{number}")
+        self.disk.append(name, self._file.framed(body() for body in batch))
+        self.disk.sync(name)
+        self.disk.append(f"{SEGMENT}{number}", b"")
+        self.disk.sync(f"{SEGMENT}{number}")
         self._number, self._file = number, FrameWriter(number)
 
     def _finish(self, checkpoint: Checkpoint) -> None:
-        self._written = checkpoint.write(self._disk)
-        checkpoint.remove_older(self._disk, self._written)
+        self._written = checkpoint.write(self.disk)
+        checkpoint.remove_older(self.disk, self._written)
 
     # -- a disk that refuses
 
@@ -272,7 +276,7 @@ class MemberLog:
             except OSError:
                 continue
             break  # a disk that refuses again from here on has a mend of its own
-        _log.warning("%s: the data of this member are on disk again, and it takes writes", self._disk.path)
+        _log.warning("%s: the data of this member are on disk again, and it takes writes", self.disk.path)
         if self._pending:
             self._flush_now()
 
@@ -290,10 +294,10 @@ class MemberLog:
 
     def _write_anew(self, checkpoint: Checkpoint) -> None:
         # The checkpoint comes first: a new file behind one with a torn tail would make that look like damage.
-        self._written = checkpoint.write(self._disk)
-        self._disk.append(f"{SEGMENT}{checkpoint.number}", b"")
-        self._disk.sync(f"{SEGMENT}{checkpoint.number}")
-        checkpoint.remove_older(self._disk, self._written)
+        self._written = checkpoint.write(self.disk)
+        self.disk.append(f"{SEGMENT}{checkpoint.number}", b"")
+        self.disk.sync(f"{SEGMENT}{checkpoint.number}")
+        checkpoint.remove_older(self.disk, self._written)
 
     async def _in_thread(self, work: Callable[..., None], *args: Any) -> None:
         await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
@@ -307,10 +311,10 @@ class MemberLog:
         free_bytes = None
         if error.errno == errno.ENOSPC:
             with contextlib.suppress(OSError):
-                free_bytes = self._disk.free_bytes()
+                free_bytes = self.disk.free_bytes()
         room = "" if free_bytes is None else f" ({free_bytes} bytes are free: make room)"
         return DiskError(
-            f"a member {what} in {self._disk.path}: {error.strerror or error}{room}",
-            path=self._disk.path,
+            f"a member {what} in {self.disk.path}: {error.strerror or error}{room}",
+            path=self.disk.path,
             **({} if free_bytes is None else {"free_bytes": free_bytes}),
         )

@@ -14,16 +14,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from secateur.cluster.data_directory import RECORD, read_record, written_record
-from secateur.cluster.member.changes.change_registry import ChangeRegistry, RecordedChange
+from secateur.cluster.member.changes.change_registry import RecordedChange
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.replication.replication import Replication
-from secateur.cluster.settings import ClusterSettings
 from secateur.errors import DiskError
 from secateur.protocol.recovery import ClusterRecord
 from secateur.storage.log.checkpoint import Checkpoint, recover
-from secateur.storage.log.disk import Disk
 from secateur.storage.log.records import CheckpointHead, WrittenSnapshot
-from secateur.storage.member_store import MemberStore
 
 _log = logging.getLogger(__name__)
 
@@ -35,13 +33,12 @@ class Persistence:
     """Keeps the data of a member on disk. Lives on the member's event loop.
 
     Args:
-        member_id: The member.
-        settings: The settings of the cluster.
-        disk: The member's disk.
-        store: Its partitions: empty until :meth:`begin`.
+        cluster_id: The cluster.
+        storage: What the member keeps: nothing until :meth:`begin`.
+        log: Takes the records of changes once :meth:`begin` has returned.
+        copies: The state of the member's copies.
 
     Attributes:
-        log: Takes the records of changes once :meth:`begin` has returned.
         record: The newest record of the cluster on disk; None before the first.
         cut_bytes: The bytes at the end of the log that were not completely written, and were cut off.
     """
@@ -49,25 +46,25 @@ class Persistence:
     # A full disk must not hold up the others: a copy that cannot be written there has to leave the ownership, and that
     # counts once every member has the record of it. So a file keeps room free, and is removed for the record.
 
-    def __init__(self, member_id: str, settings: ClusterSettings, disk: Disk, store: MemberStore) -> None:
-        self._head = CheckpointHead(settings.cluster_id, member_id)
-        self._disk = disk
-        self._store = store
-        self._replication: Replication | None = None
+    def __init__(self, cluster_id: str, storage: MemberStorage, log: MemberLog, copies: Replication) -> None:
+        self._head = CheckpointHead(cluster_id, storage.member_id)
+        self._disk = log.disk
+        self._log = log
+        self._store = storage.store
+        self._change_registry = storage.change_registry
+        self._copies = copies
         self._keeping = asyncio.Lock()
-        self.log = MemberLog(disk, settings.fsync, self._checkpoint)
         self.record: ClusterRecord | None = None
         self.cut_bytes = 0
 
-    async def begin(self, replication: Replication, change_registry: ChangeRegistry) -> bool:
-        """Read what is on disk, and record every change from now on; returns whether there was anything.
+    async def begin(self) -> None:
+        """Read what is on disk, and record every change from now on.
 
         Raises:
             DamagedDirectoryError: Files are not as they were written.
             DiskError: The directory is another member's, or the disk is full or fails.
         """
         loop = asyncio.get_running_loop()
-        self._replication = replication
         try:
             found = await loop.run_in_executor(None, recover, self._disk, self._store)
             self.record = await loop.run_in_executor(None, read_record, self._disk)
@@ -81,12 +78,12 @@ class Persistence:
             )
         self.cut_bytes = found.cut_bytes
         if found.head is not None:
-            replication.restore(found.copies)
+            self._copies.restore(found.copies)
         for change in found.known:
             key = change.table_id, change.partition, change.change_id
-            change_registry.note(key, RecordedChange(change.rows, change.sequence))
-        await self.log.begin(found.number + 1, found.snapshots)
-        self._store.record_to(self.log)
+            self._change_registry.note(key, RecordedChange(change.rows, change.sequence))
+        await self._log.begin(found.number + 1, found.snapshots, self._checkpoint)
+        self._store.record_to(self._log)
         if found.head is not None:
             _log.info(
                 "member %s has recovered %d tables from %s, with %d bytes of log",
@@ -95,7 +92,6 @@ class Persistence:
                 self._disk.path,
                 found.log_bytes,
             )
-        return found.head is not None
 
     async def keep(self, record: ClusterRecord) -> None:
         """Have the newest record of the cluster on disk.
@@ -130,5 +126,4 @@ class Persistence:
                 self._disk.replace(_RESERVE, bytes(_RESERVE_BYTES))
 
     def _checkpoint(self, number: int, written: Mapping[tuple[int, int], WrittenSnapshot]) -> Checkpoint:
-        copies = [] if self._replication is None else self._replication.records()
-        return Checkpoint.of(number, self._head, self._store, copies, written)
+        return Checkpoint.of(number, self._head, self._store, self._copies.records(), written)

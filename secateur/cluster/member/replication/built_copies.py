@@ -17,9 +17,8 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 from msgspec.structs import replace
 
-from secateur.cluster.member.changes.change_registry import ChangeRegistry
 from secateur.cluster.member.changes.writes import received_rows
-from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.peers import Peers
 from secateur.errors import TopologyChangedError
@@ -41,7 +40,6 @@ from secateur.protocol.message import Acknowledged
 from secateur.storage.change import DuplicateKeys
 from secateur.storage.change_feed import FeedEntry, feed_table
 from secateur.storage.layout import TableLayout
-from secateur.storage.member_store import MemberStore
 from secateur.storage.merge import sort_rows
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows
@@ -75,31 +73,19 @@ class BuiltCopies:
     Lives on the member's event loop.
 
     Args:
-        member_id: This member.
-        store: Its partitions.
+        storage: What this member keeps.
         peers: The other members.
         replication: Keeps copies equal.
-        change_registry: The recent changes.
         executor: Threads for sorting and for making bytes.
-        log: The log; None for a member without a data directory.
     """
 
-    def __init__(
-        self,
-        member_id: str,
-        store: MemberStore,
-        peers: Peers,
-        replication: Replication,
-        change_registry: ChangeRegistry,
-        executor: Executor,
-        log: MemberLog | None = None,
-    ) -> None:
-        self._log = log
-        self._member_id = member_id
-        self._store = store
+    def __init__(self, storage: MemberStorage, peers: Peers, replication: Replication, executor: Executor) -> None:
+        self._member_id = storage.member_id
+        self._store = storage.store
+        self._change_registry = storage.change_registry
+        self._log = storage.log
         self._peers = peers
         self._replication = replication
-        self._change_registry = change_registry
         self._executor = executor
         self._fixed: dict[tuple[str, int], _Fixed] = {}
         self._opened: dict[tuple[str, int], int] = {}  # of a member and table, the earliest attempt that may go on

@@ -17,17 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.cluster.loop_thread import BackgroundTasks
-from secateur.cluster.member.changes.change_registry import ChangeRegistry
-from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.replication.acknowledgements import Acknowledgements, UnconfirmedPublications
 from secateur.cluster.member.replication.received_changes import ReceivedChanges
 from secateur.cluster.member.replication.replica import Replica, ReplicaPhase, ReplicatedChange
 from secateur.cluster.member.replication.replicas import CopyKey, RecordedChanges, Replicas
 from secateur.cluster.member.replication.sent_changes import Learners, SentChanges
 from secateur.cluster.member.replication.takeovers import Takeovers
-from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
-from secateur.engine_limits import EngineLimits
 from secateur.errors import Error, LoadFailedError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Ownership, Topology
@@ -36,7 +33,6 @@ from secateur.storage.delta import FewRows
 from secateur.storage.hosted_tables import HostedTable
 from secateur.storage.log.checkpoint import RecoveredCopy
 from secateur.storage.log.records import MakeBody
-from secateur.storage.member_store import MemberStore
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import ShortTable, encode_rows
 
@@ -50,14 +46,9 @@ class Replication:
     """Keeps copies equal. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
-        store: Its partitions.
-        places: The members that keep copies of them, and the latches of their writes.
+        storage: What this member keeps.
         peers: The other members.
-        change_registry: Learns which changes this member has made as copies.
         out_of_sync: Has the cluster count a member out as a holder of a partition, by table, partition and member.
-        limits: How long copies are waited for; None for the defaults.
-        log: Records the changes; None for a member without a data directory.
 
     Attributes:
         publications: The publications of replicated tables that other members may not have made yet.
@@ -71,17 +62,10 @@ class Replication:
     """
 
     def __init__(
-        self,
-        member_id: str,
-        store: MemberStore,
-        places: TableDirectory,
-        peers: Peers,
-        change_registry: ChangeRegistry,
-        out_of_sync: Callable[[int, int, str], Awaitable[object]],
-        limits: EngineLimits | None = None,
-        log: MemberLog | None = None,
+        self, storage: MemberStorage, peers: Peers, out_of_sync: Callable[[int, int, str], Awaitable[object]]
     ) -> None:
-        limits = limits or EngineLimits()
+        member_id, limits, change_registry = storage.member_id, storage.limits, storage.change_registry
+        store, places, log = storage.store, storage.places, storage.log
         self.is_settling = False
         self._log = log
         self._store = store

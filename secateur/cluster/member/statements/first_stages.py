@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, TypeAlias
 
-from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.statements.local_execution import bound_partitions, check_versions
 from secateur.cluster.member.statements.native_answers import NativeAnswers
+from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.statements.prepared_statements import OwnView
 from secateur.cluster.member.statements.scattered_statements import (
     Acknowledgements,
@@ -20,7 +20,6 @@ from secateur.cluster.member.statements.scattered_statements import (
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import ProtocolError, TopologyChangedError
 from secateur.protocol.query import ExecuteFirstStage, FirstStageRows
-from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request
 
 _NONE: Final[frozenset[int]] = frozenset()
@@ -31,41 +30,33 @@ class FirstStages:
     """Answers those who combine the rows of several owners. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
-        store: Its partitions.
-        plans: The plans that are kept here, the one used last at the end.
-        fetch_plan: Gets a plan that is not among them, and keeps it.
+        storage: What this member keeps.
+        plans: The plans.
         joined: This member's view of the cluster.
         scattered: Runs the stage over rows of this member.
-        statistics_version: The newest version of the statistics that this member has heard of.
         acknowledged: Waits until the changes that readers of some partitions see now are acknowledged; None if they
             are.
-        hot_keys: Samples the keys that statements name.
         native: The native executor; None where there is none.
     """
 
     def __init__(
         self,
-        member_id: str,
-        store: MemberStore,
-        plans: OrderedDict[str, SelectPlan],
-        fetch_plan: Callable[[str], Awaitable[SelectPlan]],
+        storage: MemberStorage,
+        plans: MemberPlans,
         joined: Callable[[], OwnView],
         scattered: ScatteredStatements,
-        statistics_version: Callable[[], int],
         acknowledged: Acknowledgements,
-        hot_keys: HotKeySampler,
         native: NativeAnswers | None,
     ) -> None:
-        self._member_id = member_id
-        self._store = store
-        self._plans = plans
-        self._fetch_plan = fetch_plan
+        self._member_id = storage.member_id
+        self._store = storage.store
+        self._hot_keys = storage.hot_keys
+        self._plans = plans.kept
+        self._fetch_plan = plans.plan
         self._joined = joined
         self._scattered = scattered
-        self._statistics_version = statistics_version
+        self._statistics_version = plans.statistics_version
         self._acknowledged = acknowledged
-        self._hot_keys = hot_keys
         self._native = native
 
     def run(self, request: Request[ExecuteFirstStage]) -> Reply[FirstStageRows] | _Answering:

@@ -8,14 +8,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
-from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.errors import NoRangeError, ProtocolError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.protocol.query import FOUND_ROWS_MAX, FoundRows, GetRows
 from secateur.storage.key_windows import FindFew
-from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, ShortTable, encode_table, short_check, travels_short
 
 _NONE_MISSING: Final[list[int]] = []
@@ -51,24 +49,18 @@ class KeyReads:
     """Answers ``get_rows`` requests. Lives on the member's event loop.
 
     Args:
-        store: Its partitions.
-        places: Whose partitions they are.
+        storage: What this member keeps.
         acknowledged: Waits until the changes that readers of some partitions see now are acknowledged; None if they
             are.
-        hot_keys: Samples the keys.
     """
 
     def __init__(
-        self,
-        store: MemberStore,
-        places: TableDirectory,
-        acknowledged: Callable[[Iterable[tuple[int, int]]], _Waiting | None],
-        hot_keys: HotKeySampler,
+        self, storage: MemberStorage, acknowledged: Callable[[Iterable[tuple[int, int]]], _Waiting | None]
     ) -> None:
-        self._store = store
-        self._places = places
+        self._store = storage.store
+        self._places = storage.places
+        self._hot_keys = storage.hot_keys
         self._acknowledged = acknowledged
-        self._hot_keys = hot_keys
         self._known: dict[int, _KnownTable] = {}
 
     def get(self, request: Request[GetRows]) -> Reply[FoundRows] | Coroutine[Any, Any, Reply[FoundRows]]:

@@ -13,28 +13,27 @@ in a later request asks for the same state of some of its scans.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-import pyarrow as pa
 from msgspec import structs
 
-from secateur.cluster.member.member_threads import StatementThreads
+from secateur.cluster.member.member_connections import MemberConnections
+from secateur.cluster.member.member_storage import MemberStorage
+from secateur.cluster.member.member_threads import MemberThreads
 from secateur.cluster.member.statements.external_reads import ExternalReads
 from secateur.cluster.member.statements.local_execution import (
     bound_partitions,
     check_bound,
-    check_count,
     check_versions,
 )
-from secateur.duckdb_expressions import complete, complete_without_evaluation
+from secateur.cluster.member.statements.plans import MemberPlans
+from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.select_plan import FetchedRows, SelectPlan
-from secateur.engine.threads import in_thread
 from secateur.errors import KeysChangedError, TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.query import Execute, GetPlan
+from secateur.protocol.query import Execute
 from secateur.protocol.query_parts import ReadRequirements
 from secateur.storage.member_store import MemberStore
 
@@ -130,123 +129,61 @@ _NONE: Final[frozenset[int]] = frozenset()
 
 
 class PreparedStatements:
-    """Keeps plans, and finds the partitions of their executions. Lives on the member's event loop.
+    """Finds the partitions of the executions of plans. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
-        store: Its partitions.
-        threads: For expressions that DuckDB evaluates.
-        fetch_plan: Gets a plan that is not kept here.
-        fetch_system_table: Gets the rows of a system table from the controller by its name.
+        storage: What this member keeps.
+        connections: The controller, which has the rows of system tables.
+        plans: The plans.
+        jobs: Its engine, which reads external tables.
+        threads: For kernel calls, and for connectors.
+
+    Attributes:
+        plans: As given.
         external_reads: Gets the rows of external tables.
-        plans_max: Plans kept.
     """
 
     def __init__(
         self,
-        member_id: str,
-        store: MemberStore,
-        threads: StatementThreads,
-        fetch_plan: Callable[[GetPlan], Awaitable[SelectPlan]],
-        fetch_system_table: Callable[[str], Awaitable[pa.Table]],
-        external_reads: ExternalReads,
-        plans_max: int,
+        storage: MemberStorage,
+        connections: MemberConnections,
+        plans: MemberPlans,
+        jobs: JobRuntime,
+        threads: MemberThreads,
     ) -> None:
-        self._member_id = member_id
-        self._store = store
+        self._member_id = storage.member_id
+        self._store = storage.store
+        self._connections = connections
         self._threads = threads
-        self._fetch_plan = fetch_plan
-        self._fetch_system_table = fetch_system_table
-        self._external_reads = external_reads
-        self._plans: OrderedDict[str, SelectPlan] = OrderedDict()
-        self._whole_plans: OrderedDict[str, SelectPlan] = OrderedDict()  # by the ids of those that only find the key
-        self._plans_max = plans_max
+        self.plans = plans
+        self._plans = plans.kept
+        self.external_reads = ExternalReads(self._member_id, jobs, threads.quick, connections.external_table)
         self._view: OwnView | None = None
 
     def update(self, topology: Topology) -> None:
         """Take over a newer topology."""
         self._view = OwnView.of(self._member_id, topology)
 
-    async def plan(self, plan_id: str) -> SelectPlan:
-        """A plan, fetched unless it is kept here.
-
-        Raises:
-            TopologyChangedError: The controller does not keep it any more; the client has to prepare its statement
-                again.
-            UnreachableError: The controller does not answer, and no other member has it.
-        """
-        return await self._kept_or_fetched(self._plans, GetPlan(plan_id))
-
-    async def whole(self, plan: SelectPlan) -> SelectPlan:
-        """The plan of the query for the row changes, in place of one with ``is_upsert_only``.
-
-        Raises:
-            Error: As :meth:`plan`; or the controller makes it now, and it is refused.
-        """
-        return await self._kept_or_fetched(self._whole_plans, GetPlan(plan.plan_id, is_whole=True))
-
-    async def _kept_or_fetched(self, kept: OrderedDict[str, SelectPlan], asked: GetPlan) -> SelectPlan:
-        plan = kept.get(asked.plan_id)
-        if plan is None:
-            plan = kept[asked.plan_id] = await self._fetch_plan(asked)
-            while len(kept) > self._plans_max:
-                kept.popitem(last=False)
-        return plan
-
-    def found_plan(self, plan_id: str) -> SelectPlan | None:
-        """A plan, if it is kept here."""
-        return self._plans.get(plan_id)
-
-    def kept_plan(self, plan_id: str) -> SelectPlan:
-        """A plan that is kept here.
-
-        Raises:
-            TopologyChangedError: There is none of this id.
-        """
-        plan = self._plans.get(plan_id)
-        if plan is None:
-            raise TopologyChangedError(f"member {self._member_id} does not keep plan {plan_id}", plan=plan_id)
-        return plan
-
-    def is_system(self, plan_id: str) -> bool:
-        """Whether a plan that is kept here reads system tables only."""
-        plan = self._plans.get(plan_id)
-        return plan is not None and plan.reads_system_tables_only
-
-    async def with_values(self, plan: SelectPlan, params: list[Any]) -> list[Any]:
-        """The parameters of a plan with the values of its expressions behind them, for one execution.
-
-        Raises:
-            ParameterError: Another number of parameters than the statement has.
-        """
-        if not plan.expressions:
-            return params
-        check_count(plan, params)
-        completed = complete_without_evaluation(params, plan.expressions)
-        if completed is not None:
-            return completed
-        return await in_thread(self._threads.quick, lambda _: complete(params, plan.expressions))
-
     async def _completed(self, plan: SelectPlan, asked: Execute) -> Execute:
         if not plan.expressions:
             return asked
-        return structs.replace(asked, params=await self.with_values(plan, asked.params))
+        return structs.replace(asked, params=await self.plans.with_values(plan, asked.params))
 
     async def _ready(self, asked: Execute) -> tuple[SelectPlan, Execute]:
         """A plan with the rows of the system tables and external tables that it reads, as they are now.
 
         With it comes the execution with the values of its expressions.
         """
-        plan = await self.plan(asked.plan)
+        plan = await self.plans.plan(asked.plan)
         asked = await self._completed(plan, asked)
         if not plan.reads_fetched_rows:
             return plan, asked
         view = self._joined()
         check_versions(self._store, plan)
-        tables = await asyncio.gather(*map(self._fetch_system_table, plan.system_tables))
+        tables = await asyncio.gather(*map(self._connections.system_table, plan.system_tables))
         rows = dict(zip(plan.system_tables, tables, strict=True))
         fetched = {scan.relation: FetchedRows(rows[scan.system]) for scan in plan.scans if scan.system is not None}
-        external = await self._external_reads.rows(
+        external = await self.external_reads.rows(
             plan,
             asked.params,
             view.topology,
@@ -281,7 +218,7 @@ class PreparedStatements:
         Raises:
             TopologyChangedError: A partition is not this member's, or the table has other ranges by now.
         """
-        plan = await self.plan(asked.plan)
+        plan = await self.plans.plan(asked.plan)
         if len(plan.scans) != 1 or plan.reads_fetched_rows or not plan.local.is_row_by_row:
             return None, asked
         asked = await self._completed(plan, asked)

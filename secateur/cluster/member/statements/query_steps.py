@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from secateur.client.dbapi.rows import Rows
 from secateur.client.execution.retry_policy import PlanBackoff
 from secateur.cluster.member.admission.statement_admission import StatementAdmission
-from secateur.cluster.member.monitoring.stored_stats import EstimateMisses
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import combined_profile
@@ -216,24 +215,17 @@ class SteppedQueries:
 
     Args:
         member_id: This member.
-        statements: Runs what is run here.
+        statements: Runs what is run here; counts the steps whose estimates were badly wrong.
         peers: The other members.
-        misses: Counts the steps whose estimates were badly wrong.
         admission: The turns of the statements of clients.
     """
 
     def __init__(
-        self,
-        member_id: str,
-        statements: StatementRunner,
-        peers: Peers,
-        misses: EstimateMisses,
-        admission: StatementAdmission,
+        self, member_id: str, statements: StatementRunner, peers: Peers, admission: StatementAdmission
     ) -> None:
         self.member_id = member_id
         self.statements = statements
         self.peers = peers
-        self.misses = misses
         self.admission = admission
         self.backoff = PlanBackoff()
 
@@ -279,14 +271,14 @@ class CoordinatedQuery:
         self._peer = peer
 
     async def plan(self, plan_id: str) -> SelectPlan:
-        return await self._queries.statements.plan(plan_id)
+        return await self._queries.statements.plans.plan(plan_id)
 
     async def requirements(self, asked: Execute) -> ReadRequirements:
         plan = await self.plan(asked.plan)
         return await self._queries.statements.requirements(plan, Execute(plan.plan_id, asked.params, asked.pruning))
 
     def compare(self, step: QueryStep, plan: SelectPlan, found: int) -> None:
-        self._queries.misses.compare(step, plan, found)
+        self._queries.statements.misses.compare(step, plan, found)
 
     async def run(self, asked: Execute, *, has_rows: bool) -> PartResult:
         steps, backoff = asked.steps, self._queries.backoff

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from types import ModuleType
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -17,16 +16,18 @@ import pyarrow as pa
 from msgspec import structs
 
 from secateur.cluster.member.admission.statement_admission import Admissions
-from secateur.cluster.member.member_threads import StatementThreads
-from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
+from secateur.cluster.member.member_connections import MemberConnections
+from secateur.cluster.member.member_storage import MemberStorage
+from secateur.cluster.member.member_threads import MemberThreads
 from secateur.cluster.member.monitoring.stored_stats import EstimateMisses
-from secateur.cluster.member.statements.external_reads import ExternalReads
+from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.member.statements.first_stages import FirstStages
 from secateur.cluster.member.statements.local_execution import LocalExecution
 from secateur.cluster.member.statements.native_answers import NativeAnswer, NativeAnswers
-from secateur.cluster.member.statements.open_results import OpenResults, within_bounds
+from secateur.cluster.member.statements.open_results import within_bounds
+from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.statements.prepared_statements import OwnView, PreparedStatements, marks_of, read_here
-from secateur.cluster.member.statements.scattered_statements import Acknowledgements, ScatteredRows, ScatteredStatements
+from secateur.cluster.member.statements.scattered_statements import ScatteredRows, ScatteredStatements
 from secateur.cluster.member.statements.serving_programs import Served, ServingProgram, compile_program
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import open_answer, run
@@ -38,11 +39,11 @@ from secateur.engine.sql.select_job import select_dag
 from secateur.engine.sql.select_plan import PinnedScan, SelectPlan
 from secateur.engine.threads import WORK, StatementWork, in_thread
 from secateur.errors import DataChangedError, DataError
+from secateur.native import native_module
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.access import Admitted
 from secateur.protocol.metrics import VertexMetrics
-from secateur.protocol.query import Execute, Executed, GetPlan
-from secateur.storage.member_store import MemberStore
+from secateur.protocol.query import Execute, Executed
 from secateur.wire import PeerInfo, Reply, Request, ShortTable, encode_table
 
 
@@ -131,21 +132,17 @@ class DistributedStatements:
     """Starts the jobs of statements. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
-        store: Its partitions.
+        storage: What this member keeps.
         jobs: Its engine.
         misses: Counts the scans whose estimates were badly wrong.
-        results: Keeps what clients are still reading.
     """
 
-    def __init__(
-        self, member_id: str, store: MemberStore, jobs: JobRuntime, misses: EstimateMisses, results: OpenResults
-    ) -> None:
-        self._member_id = member_id
-        self._store = store
+    def __init__(self, storage: MemberStorage, jobs: JobRuntime, misses: EstimateMisses) -> None:
+        self._member_id = storage.member_id
+        self._store = storage.store
+        self._results = storage.results
         self._jobs = jobs
         self._misses = misses
-        self._results = results
 
     async def run(self, request: Request[Execute], ran: StatementRun) -> Reply[Executed]:
         """Run a statement, and answer with its rows, or with the first of them.
@@ -228,76 +225,45 @@ class RunModes(PreparedStatements):
     """Runs statements that have been prepared. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
-        store: Its partitions.
+        storage: What this member keeps.
+        connections: The controller and the other members.
+        copies: Knows which changes are acknowledged.
+        plans: The plans.
         jobs: Its engine, for statements that need other members.
-        misses: Counts the scans whose estimates were badly wrong.
-        threads: For kernel calls.
-        fetch_plan: Gets a plan that is not kept here.
-        fetch_system_table: Gets the rows of a system table from the controller by its name.
-        external_reads: Gets the rows of external tables.
-        results: Keeps what clients are still reading.
         admissions: The turns of the statements of clients.
-        scattered: Asks the owners of a few partitions without a job.
-        plans_max: Plans kept.
-        statistics_version: The newest version of the statistics that this member has heard of.
-        acknowledged: Waits until the changes that readers of some partitions see now are acknowledged; None if they
-            are.
-        hot_keys: Samples the keys that statements name; None samples none.
-        native: The native part; None where there is none.
+        threads: For kernel calls.
 
     Attributes:
+        misses: Counts the scans whose estimates were badly wrong.
         first_stages: Answers the members and clients that scatter statements themselves.
         native: The native executor; None where there is none.
     """
 
     def __init__(
         self,
-        member_id: str,
-        store: MemberStore,
+        storage: MemberStorage,
+        connections: MemberConnections,
+        copies: Replication,
+        plans: MemberPlans,
         jobs: JobRuntime,
-        misses: EstimateMisses,
-        threads: StatementThreads,
-        fetch_plan: Callable[[GetPlan], Awaitable[SelectPlan]],
-        fetch_system_table: Callable[[str], Awaitable[pa.Table]],
-        external_reads: ExternalReads,
-        results: OpenResults,
         admissions: Admissions,
-        scattered: ScatteredStatements,
-        plans_max: int,
-        statistics_version: Callable[[], int] = lambda: 0,
-        acknowledged: Acknowledgements = lambda _: None,
-        hot_keys: HotKeySampler | None = None,
-        native: ModuleType | None = None,
+        threads: MemberThreads,
     ) -> None:
-        super().__init__(member_id, store, threads, fetch_plan, fetch_system_table, external_reads, plans_max)
+        super().__init__(storage, connections, plans, jobs, threads)
         self._limits = jobs.limits
-        self._results = results
+        self._results = storage.results
+        self._hot_keys = storage.hot_keys
         self._admissions = admissions
-        self._scattered = scattered
-        self._distributed = DistributedStatements(member_id, store, jobs, misses, results)
-        self._statistics_version = statistics_version
-        self._acknowledged = acknowledged
-        self._hot_keys = hot_keys or HotKeySampler(store.find, 0, member_id)
-        self.native = (
-            None
-            if native is None
-            else NativeAnswers(native, store, statistics_version, acknowledged, self._hot_keys, plans_max)
-        )
+        self._statistics_version = plans.statistics_version
+        acknowledged = self._acknowledged = copies.acknowledgements.acknowledged
+        self.misses = EstimateMisses(jobs.limits.estimate_miss_factor)
+        self._distributed = DistributedStatements(storage, jobs, self.misses)
+        self._scattered = ScatteredStatements(storage, connections.peers, threads.quick, acknowledged)
+        native = native_module()
+        self.native = None if native is None else NativeAnswers(native, storage, plans, acknowledged)
         self._programs: dict[str, ServingProgram | None] = {}
         self._programs_of: OwnView | None = None
-        self.first_stages = FirstStages(
-            member_id,
-            store,
-            self._plans,
-            self.plan,
-            self._joined,
-            scattered,
-            statistics_version,
-            acknowledged,
-            self._hot_keys,
-            self.native,
-        )
+        self.first_stages = FirstStages(storage, plans, self._joined, self._scattered, acknowledged, self.native)
 
     def answered(self, frame: bytes, admitted: Admitted | None) -> NativeAnswer | None:
         """The answer of the native executor to a frame; None where it is to be handled as any other.
@@ -331,7 +297,7 @@ class RunModes(PreparedStatements):
         try:
             program = self._programs[plan.plan_id]
         except KeyError:
-            if len(self._programs) >= self._plans_max:
+            if len(self._programs) >= self.plans.kept_max:
                 self._programs.clear()
             program = compile_program(plan, self._store, view, self._statistics_version)
             self._programs[plan.plan_id] = program

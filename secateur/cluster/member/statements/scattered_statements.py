@@ -17,6 +17,7 @@ import msgspec
 import pyarrow as pa
 
 from secateur.client.execution.retry_policy import PlanBackoff
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.statements.serving_programs import FewRowsRead, compile_few
 from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import work_of
@@ -32,7 +33,6 @@ from secateur.errors import DeadlineError, MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.metrics import StageWork
 from secateur.protocol.query import Execute, ExecuteFirstStage, FirstStageRows
-from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, ShortTable, decode_tables, encode_table
 
 T = TypeVar("T")
@@ -108,18 +108,15 @@ class ScatteredStatements:
     """Runs statements by scatter. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
-        store: Its partitions.
+        storage: What this member keeps.
         peers: The other members.
         threads: For kernel calls over few rows that are not certain to be short.
         acknowledged: As :data:`Acknowledgements`.
     """
 
-    def __init__(
-        self, member_id: str, store: MemberStore, peers: Peers, threads: Executor, acknowledged: Acknowledgements
-    ) -> None:
-        self._member_id = member_id
-        self._store = store
+    def __init__(self, storage: MemberStorage, peers: Peers, threads: Executor, acknowledged: Acknowledgements) -> None:
+        self._member_id = storage.member_id
+        self._store = storage.store
         self._peers = peers
         self._threads = threads
         self._acknowledged = acknowledged

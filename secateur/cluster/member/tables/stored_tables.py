@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 
-from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.replication.built_copies import BuiltCopies
 from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.member.tables.alterations import (
@@ -16,11 +16,9 @@ from secateur.cluster.member.tables.alterations import (
     cuts_catch_all,
     resolved_table,
 )
-from secateur.cluster.member.tables.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.errors import PartitionLostError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.topology import Topology
 from secateur.protocol import catalog
 from secateur.protocol.catalog import CopiedTable, CopyTable
 from secateur.protocol.message import Acknowledged
@@ -134,38 +132,31 @@ class StoredTables:
     """Answers the controller's requests about tables. Lives on the member's event loop.
 
     Args:
-        store: The partitions.
-        places: Knows the definitions.
-        replication: Knows the copies.
+        storage: What this member keeps.
+        replication: Knows the copies, and the newest topology.
         copies: Fetches the rows of tables that others have already.
         built_copies: The copies that were built while others write.
         alterations: The alterations of tables that are under way.
         threads: What resolves definitions with many ranges.
-        log: Records definitions; None for a member without a data directory.
-        owners: This member's newest topology.
     """
 
     def __init__(
         self,
-        store: MemberStore,
-        places: TableDirectory,
+        storage: MemberStorage,
         replication: Replication,
         copies: MemberCopies,
         built_copies: BuiltCopies,
         alterations: MemberAlterations,
         threads: Executor,
-        log: MemberLog | None,
-        owners: Callable[[], Topology],
     ) -> None:
-        self._store = store
-        self._places = places
+        self._store = storage.store
+        self._places = storage.places
+        self._log = storage.log
         self._replication = replication
         self._copies = copies
         self._built_copies = built_copies
         self._alterations = alterations
         self._threads = threads
-        self._log = log
-        self._owners = owners
         self._dropped_meanwhile: list[set[int]] = []  # for each table that is being created, the ids dropped since
 
     async def create(self, request: Request[catalog.CreateStoredTable]) -> Reply[Acknowledged]:
@@ -199,7 +190,7 @@ class StoredTables:
             self._places.add_table(table)
             self._replication.take_over_again(table)
             self._built_copies.drop_outdated(table.table_id)
-        ownership = None if table.replicated else self._owners().owners.get(table.scheme.affinity_group())
+        ownership = None if table.replicated else self._replication.topology.owners.get(table.scheme.affinity_group())
         last_owned = [] if ownership is None else ownership.partitions_of(self._places.member_id)
         has_rows = await self._copies.catch_up(
             table,

@@ -34,7 +34,7 @@ from secateur.protocol import (
     Tables,
     TopologyAnswer,
 )
-from secateur.wire import FrameServer, Handled, Reply, Request, decode_table
+from secateur.wire import FrameServer, FrameService, Handled, Reply, Request, decode_table
 
 
 def _define(name: str, columns: str, key: str, *, partitions: int = 8, replicated: bool = False) -> TableDef:
@@ -105,7 +105,9 @@ class LoadsOnly:
 
     async def _start(self) -> None:
         names = ["controller", *self.stages]
-        self._servers = {name: FrameServer(_Handler(self, name), _OPERATIONS, token=self._token) for name in names}
+        self._servers = {
+            name: FrameServer(FrameService(_Handler(self, name), _OPERATIONS, self._token)) for name in names
+        }
         for server in self._servers.values():
             await server.start()
         members = tuple(MemberAddress(name, "127.0.0.1", self._servers[name].port) for name in self.stages)

@@ -15,6 +15,7 @@ from secateur.partitioning.tables import TableDef
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.topology import Topology, assign
 from secateur.partitioning.topology.owner_routing import split
+from secateur.protocol import StageRows
 
 Define = Callable[..., TableDef]
 Start = Callable[..., Any]
@@ -31,7 +32,7 @@ def rows(start: int, stop: int) -> pa.RecordBatch:
 
 def test_rows_are_staged_at_their_owners(orders: TableDef, loads_only: Start) -> None:
     cluster = loads_only(orders, token="hush")
-    with Stager(orders, cluster.topology, load_id="L", attempt=41, token="hush") as stager:
+    with Stager(orders, cluster.topology, StageRows("L", orders.table_id, 41, []), token="hush") as stager:
         stager.add(rows(0, 60))
         stager.add(rows(60, 100))
         staged = stager.finish()
@@ -51,7 +52,9 @@ def test_rows_are_staged_at_their_owners(orders: TableDef, loads_only: Start) ->
 
 def test_chunks_are_sent_when_they_are_full(orders: TableDef, loads_only: Start) -> None:
     cluster = loads_only(orders, members=1)
-    with Stager(orders, cluster.topology, load_id="L", attempt=0, chunk_bytes=rows(0, 10).nbytes + 1) as stager:
+    with Stager(
+        orders, cluster.topology, StageRows("L", orders.table_id, 0, []), chunk_bytes=rows(0, 10).nbytes + 1
+    ) as stager:
         sent = []
         for start in (0, 10, 20):
             stager.add(rows(start, start + 10))
@@ -63,7 +66,7 @@ def test_chunks_are_sent_when_they_are_full(orders: TableDef, loads_only: Start)
 
 def test_a_replicated_table_is_staged_at_every_member_and_counted_once(define: Define, loads_only: Start) -> None:
     cluster = loads_only(define("planes", "id BIGINT NOT NULL, note VARCHAR", "id", replicated=True))
-    with Stager(cluster.table, cluster.topology, load_id="L", attempt=0) as stager:
+    with Stager(cluster.table, cluster.topology, StageRows("L", cluster.table.table_id, 0, [])) as stager:
         stager.add(rows(0, 100))
         assert stager.finish() == {0: 100}
     assert [frame["parts"] for frames in cluster.stages.values() for frame in frames] == [[(0, 100)]] * 3
@@ -71,7 +74,7 @@ def test_a_replicated_table_is_staged_at_every_member_and_counted_once(define: D
 
 def test_no_rows_no_frames(orders: TableDef, loads_only: Start) -> None:
     cluster = loads_only(orders)
-    with Stager(orders, cluster.topology, load_id="L", attempt=0) as stager:
+    with Stager(orders, cluster.topology, StageRows("L", orders.table_id, 0, [])) as stager:
         stager.add(rows(0, 0))
         assert stager.finish() == {}
     assert not any(cluster.stages.values())
@@ -93,7 +96,7 @@ def test_bad_rows_are_found_before_anything_is_sent(
     orders: TableDef, loads_only: Start, batch: pa.RecordBatch, error: type[Exception], words: str
 ) -> None:
     cluster = loads_only(orders)
-    with Stager(orders, cluster.topology, load_id="L", attempt=0) as stager:
+    with Stager(orders, cluster.topology, StageRows("L", orders.table_id, 0, [])) as stager:
         stager.add(batch)
         with pytest.raises(error, match=words):
             stager.finish()
@@ -102,7 +105,7 @@ def test_bad_rows_are_found_before_anything_is_sent(
 
 def test_members_ask_for_the_token(orders: TableDef, loads_only: Start) -> None:
     cluster = loads_only(orders, token="hush")
-    with Stager(orders, cluster.topology, load_id="L", attempt=0) as stager:
+    with Stager(orders, cluster.topology, StageRows("L", orders.table_id, 0, [])) as stager:
         stager.add(rows(0, 10))
         with pytest.raises(AuthenticationError):
             stager.finish()
@@ -125,7 +128,9 @@ def test_ranges_are_made_for_the_rows_that_need_them(orders: TableDef, loads_onl
         asked.append(table.scheme.missing_cells(rows))
         return after, cluster.topology
 
-    with Stager(before, nobody, load_id="L", attempt=0, chunk_bytes=1, make_ranges=make_ranges) as stager:
+    with Stager(
+        before, nobody, StageRows("L", before.table_id, 0, []), chunk_bytes=1, make_ranges=make_ranges
+    ) as stager:
         stager.add(rows(5, 15))
         stager.add(rows(0, 5))
         assert stager.finish() == {0: 10, 1: 5}
@@ -134,7 +139,7 @@ def test_ranges_are_made_for_the_rows_that_need_them(orders: TableDef, loads_onl
 
 def test_keys_are_staged_without_the_other_columns(orders: TableDef, loads_only: Start) -> None:
     cluster = loads_only(keys_of(orders))
-    with Stager(orders, cluster.topology, load_id="L", attempt=3, are_keys=True) as stager:
+    with Stager(orders, cluster.topology, StageRows("L", orders.table_id, 3, [], True)) as stager:
         stager.add(rows(0, 40))
         staged = stager.finish()
     assert sum(staged.values()) == 40
