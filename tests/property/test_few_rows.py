@@ -74,6 +74,7 @@ CONDITIONS = (
     "instant > TIMESTAMPTZ '2024-06-01 00:00:00+00'", "moment < instant", "unsigned = -1", "tiny < 1000",
     "instant <= TIMESTAMPTZ 'infinity'", "moment > TIMESTAMP '-infinity'", "day = DATE '9999-12-31'",
     "day <> 'infinity'",    "single < 'infinity'::FLOAT", "instant = TIMESTAMPTZ '0001-01-01'", "text > chr(0)",
+    "ratio = -0.0", "ratio <> 'nan'", "NOT ratio > 0",
     "number > 9223372036854775807", "text = 'é🌳' COLLATE NOCASE", "3 < line", "NOT (tiny > 0)", "(flag OR NULL)",
 )  # fmt: skip
 BOUND = (
@@ -91,6 +92,9 @@ BOUND = (
     ("tiny = ?", lambda r: r.choice([None, True, 3.0, Decimal("2.5"), "7", 500])),
     ("number < ?", lambda r: r.choice([2**63, -1.5, 2**70, float("inf"), float("nan")])),
     ("flag = ?", lambda r: r.choice([0, 1, "true", None])),
+    ("ratio > ?", lambda r: r.choice([0, 1, -1, 0.25, -0.0, 2**53 + 1, True, Decimal("0.5"), "0.5", float("nan")])),
+    ("ratio <= ?", lambda r: r.choice([0, 0.5, float("inf"), -float("inf"), float("nan"), None])),
+    ("? = ratio", lambda r: r.choice([0, 0.0, -0.0, 1.5, float("nan"), 2**70])),
     ("text > ?", lambda r: r.choice(["\x00", "é", "\U0010ffff"])),
 )
 """Conditions beside those on the key."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 import secateur
 from secateur import Connection
-from secateur.client.execution.coordinated_change import run_coordinated_change
+from secateur.client.execution.change import run_coordinated_change
 from secateur.client.execution.execute import StatementCall
 from secateur.errors import DuplicateKeyError, MemberLostError, NullKeyError, OperationalError
 from secateur.protocol import ChangeOnePartition, CoordinatedChange

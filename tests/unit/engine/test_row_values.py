@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -146,11 +148,10 @@ def test_tuples_have_the_values_of_each_row(expressions: tuple[Expression, ...])
 @pytest.mark.parametrize(
     "expression",
     [
-        call(ScalarFunction.EQUAL, BOOLEAN, F, F),
         call(ScalarFunction.CAST, DOUBLE, K),
         call(ScalarFunction.MULTIPLY, MONEY, ColumnExpression("m", MONEY), ColumnExpression("m", MONEY)),
     ],
-    ids=["equal floats", "cast to a float", "a product of decimals"],
+    ids=["cast to a float", "a product of decimals"],
 )
 def test_what_python_computes_in_another_way_is_declined(expression: Expression) -> None:
     with pytest.raises(DeclinedError):
@@ -183,6 +184,36 @@ def test_doubles_are_added_as_long_as_they_are_finite() -> None:
             add((value,), ())
 
 
+DOUBLES = [0.0, -0.0, 1.5, -1.5, 2.0**53, float("inf"), float("-inf"), float("nan"), None]
+COMPARISONS = [
+    ScalarFunction.EQUAL,
+    ScalarFunction.NOT_EQUAL,
+    ScalarFunction.LESS,
+    ScalarFunction.LESS_EQUAL,
+    ScalarFunction.GREATER,
+    ScalarFunction.GREATER_EQUAL,
+]
+
+
+@pytest.mark.parametrize("function", COMPARISONS)
+def test_doubles_are_compared_as_duckdb_compares_them(function: ScalarFunction) -> None:
+    positions = {"f": 0, "g": 1}
+    of_two = compile_over_row(call(function, BOOLEAN, F, ColumnExpression("g", DOUBLE)), positions)
+    with duckdb.connect() as other:
+        for one, two in itertools.product(DOUBLES, DOUBLES):
+            sql = f"SELECT ?::DOUBLE {function.value} ?::DOUBLE"
+            expected = other.execute(sql, [one, two]).fetchall()[0][0]
+            assert of_two((one, two), ()) is expected, (one, two)
+            constant = compile_row_filter(call(function, BOOLEAN, F, ConstantExpression(two, DOUBLE)), positions)
+            assert len(constant([(one,)], ())) == (expected is True), (one, two)
+
+
+def test_an_integer_is_a_parameter_of_doubles_that_have_it_exactly() -> None:
+    more = compile_row_filter(call(ScalarFunction.GREATER, BOOLEAN, F, ParameterExpression(1, DOUBLE)), {"f": 0})
+    assert more([(1.0,), (1.5,), (None,)], [1]) == [(1.5,)]
+    assert more([(-(2.0**53),), (float("nan"),)], [-(2**53)]) != []
+
+
 @pytest.mark.parametrize(
     ("value", "type_"),
     [
@@ -192,7 +223,8 @@ def test_doubles_are_added_as_long_as_they_are_finite() -> None:
         (2**63, BIGINT),
         (128, TINYINT),
         ("\ud800", VARCHAR),
-        (1, DOUBLE),
+        (2**53 + 1, DOUBLE),
+        (True, DOUBLE),
         (float("nan"), DOUBLE),
         (Decimal(1), DOUBLE),
     ],

@@ -44,7 +44,7 @@ COMPUTED_CLASSES: Final[dict[TypeKind, type]] = {
     TypeKind.TIMESTAMP: dt.datetime,
 }
 """Kinds that are computed with, and the class of their values, which are equal exactly where the dialect's are. Texts
-are ordered by code points, which is the order of their UTF-8 bytes; floats are left out for their NaN.
+are ordered by code points, which is the order of their UTF-8 bytes. Doubles are compared in an order of their own.
 """
 _GIVEN: Final[dict[TypeKind, type]] = {**COMPUTED_CLASSES, TypeKind.DOUBLE: float, TypeKind.BLOB: bytes}
 """The kinds of parameters that are assigned as they are."""
@@ -56,6 +56,17 @@ _COMPARISONS: Final[dict[ScalarFunction, Callable[[Any, Any], bool]]] = {
     ScalarFunction.GREATER: operator.gt,
     ScalarFunction.GREATER_EQUAL: operator.ge,
 }
+_DOUBLE_COMPARISONS: Final[dict[ScalarFunction, Callable[[float, float], bool]]] = {
+    ScalarFunction.EQUAL: lambda one, other: one == other or (one != one and other != other),
+    ScalarFunction.NOT_EQUAL: lambda one, other: one != other and (one == one or other == other),
+    ScalarFunction.LESS: lambda one, other: one < other or (other != other and one == one),
+    ScalarFunction.LESS_EQUAL: lambda one, other: one <= other or other != other,
+    ScalarFunction.GREATER: lambda one, other: one > other or (one != one and other == other),
+    ScalarFunction.GREATER_EQUAL: lambda one, other: one >= other or one != one,
+}
+"""In the dialect, NaN equals itself and is greater than all else, and the two zeros are equal."""
+_DOUBLE_INTEGER_MAX: Final = 2**53
+"""Up to here a DOUBLE has every integer."""
 _ARITHMETIC: Final[dict[ScalarFunction, Callable[[Any, Any], Any]]] = {
     ScalarFunction.ADD: operator.add,
     ScalarFunction.SUBTRACT: operator.sub,
@@ -173,12 +184,19 @@ def _column_comparison(
     """The place of a column, how it is compared, and with what; None for any other condition."""
     match condition:
         case CallExpression(
-            function=function,
             arguments=(ColumnExpression(name), (ParameterExpression() | ConstantExpression()) as operand),
-        ) if function in _COMPARISONS:
-            return positions[name], _COMPARISONS[function], compile_over_row(operand, positions)
+        ) if (compare := _comparison(condition)) is not None:
+            return positions[name], compare, compile_over_row(operand, positions)
         case _:
             return None
+
+
+def _comparison(call: CallExpression) -> Callable[[Any, Any], bool] | None:
+    """How a call compares two values that are not NULL; None for one that does something else."""
+    if len(call.arguments) != 2:
+        return None
+    is_double = all(part.type.kind is TypeKind.DOUBLE for part in call.arguments)
+    return (_DOUBLE_COMPARISONS if is_double else _COMPARISONS).get(call.function)
 
 
 def _compile_parameter(number: int, type_: SqlType) -> RowEvaluator:
@@ -190,7 +208,13 @@ def _compile_parameter(number: int, type_: SqlType) -> RowEvaluator:
     def parameter(_row: Sequence[Any], params: Sequence[Any]) -> Any:
         return exact_value(params[number - 1], type_)
 
-    return parameter
+    def double(_row: Sequence[Any], params: Sequence[Any]) -> Any:
+        value = params[number - 1]
+        if type(value) is int and -_DOUBLE_INTEGER_MAX <= value <= _DOUBLE_INTEGER_MAX:
+            return float(value)
+        return exact_value(value, type_)
+
+    return double if type_.kind is TypeKind.DOUBLE else parameter
 
 
 def _as_decimal(value: Any, type_: SqlType) -> Decimal:
@@ -209,6 +233,9 @@ def _compile_call(call: CallExpression, positions: Mapping[str, int]) -> RowEval
         return _folded_arithmetic(
             _DECIMAL_ARITHMETIC[call.function], decimals, lambda inner: _fitting(inner, call.type)
         )
+    compare = _comparison(call)
+    if compare is not None and all(part.type.kind is TypeKind.DOUBLE for part in call.arguments):
+        return _null_or(compare, *(compile_over_row(argument, positions) for argument in call.arguments))
     for operand in (call, *call.arguments):
         if operand.type.kind not in COMPUTED_CLASSES:
             raise DeclinedError(f"{call.function.value} of {operand.type} is not computed over one row")
@@ -216,8 +243,8 @@ def _compile_call(call: CallExpression, positions: Mapping[str, int]) -> RowEval
         return _compile_in(call, positions)
     arguments = [compile_over_row(argument, positions) for argument in call.arguments]
     function = call.function
-    if function in _COMPARISONS and len(arguments) == 2:
-        return _null_or(_COMPARISONS[function], *arguments)
+    if compare is not None:
+        return _null_or(compare, *arguments)
     if function in _ARITHMETIC and call.type.kind in WORD_INTEGERS:
         return _folded_arithmetic(_ARITHMETIC[function], arguments, lambda inner: _checked(inner, call.type))
     match function, arguments:
