@@ -5,6 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
+    "access_commands": ["check_columns", "check_replacement", "with_renamed", "without_grants", "without_table"],
     "catalog": ["Catalog"],
     "cluster_state": ["ClusterState"],
     "controller": ["Controller"],
