@@ -18,6 +18,7 @@ from secateur.cluster import Cluster
 from secateur.errors import (
     AuthenticationError,
     DataError,
+    DuplicateKeyError,
     Error,
     IntegrityError,
     NotSupportedError,
@@ -471,6 +472,38 @@ def test_grants_go_with_their_table(
     admin.execute("DROP TABLE moved")
 
 
+def test_the_primary_of_a_key_returns_what_policies_let_be_seen(
+    admin: secateur.Connection, bearer: Callable[..., secateur.Connection]
+) -> None:
+    reader, before = bearer("C2"), others(admin)
+
+    def returned(sql: str, *params: Any) -> list[tuple[Any, ...]]:
+        cursor = reader.execute(sql, params)
+        assert cursor.stats is not None
+        assert cursor.stats.execution == "local"
+        return cursor.fetchall()
+
+    for key in (901, 902):
+        assert returned("INSERT INTO orders VALUES ('C2', ?, 1.5, 'a') RETURNING id, note", key) == [(key, "a")]
+        assert returned("INSERT OR IGNORE INTO orders VALUES ('C2', ?, 9.5, 'b') RETURNING id", key) == []
+        assert returned("UPDATE orders SET amount = amount + 1.0 WHERE id = ? RETURNING amount", key) == [(2.5,)]
+        assert returned("INSERT OR REPLACE INTO orders VALUES ('C2', ?, 3.5, 'c') RETURNING note", key) == [("c",)]
+        assert returned("DELETE FROM orders WHERE id = ? RETURNING amount, note", key) == [(3.5, "c")]
+        for sql in (
+            "UPDATE orders SET amount = 0.0 WHERE tenant = 'C3' AND id = ? RETURNING amount",
+            "UPDATE orders SET amount = 0.0 WHERE id = ? RETURNING amount",
+            "DELETE FROM orders WHERE tenant = 'C3' AND id = ? RETURNING amount",
+        ):
+            assert reader.execute(sql, [3]).fetchall() == []
+        for sql in (
+            "INSERT INTO orders VALUES ('C3', ?, 1.5, 'a') RETURNING id",
+            "INSERT OR REPLACE INTO orders VALUES ('C3', ?, 1.5, 'a') RETURNING id",
+        ):
+            with pytest.raises(PolicyError):
+                reader.execute(sql, [3])
+    assert others(admin) == before
+
+
 def test_policies_of_commands_and_roles(admin: secateur.Connection, bearer: Callable[..., secateur.Connection]) -> None:
     admin.execute("CREATE TABLE shared (tenant VARCHAR, id BIGINT, v BIGINT, PRIMARY KEY (tenant, id))")
     admin.execute("INSERT INTO shared VALUES ('C2', 1, 1), ('C2', 2, 2), ('C3', 3, 3), ('all', 4, 4)")
@@ -496,6 +529,22 @@ def test_policies_of_commands_and_roles(admin: secateur.Connection, bearer: Call
     with pytest.raises(PolicyError):
         reader.execute("INSERT OR REPLACE INTO shared VALUES ('C2', 7, 8)")
     assert admin.execute("SELECT count(*), sum(v) FROM shared").fetchall() == [(5, 1 + 2 + 3 + 9 + 7)]
+    for key in (11, 12):
+        inserted = reader.execute("INSERT INTO shared VALUES (?, ?, 5) RETURNING id, v", ["C2", key])
+        assert inserted.fetchall() == [(key, 5)]
+        with pytest.raises(PolicyError):
+            reader.execute("INSERT INTO shared VALUES (?, ?, 5) RETURNING id", ["all", key])
+        with pytest.raises((PolicyError, DuplicateKeyError)):  # it may not update, so it finds no row to replace
+            reader.execute("INSERT OR REPLACE INTO shared VALUES (?, ?, 6) RETURNING id", ["C2", key])
+        assert (
+            reader.execute("UPDATE shared SET v = 7 WHERE tenant = ? AND id = ? RETURNING v", ["all", 4]).rowcount == 0
+        )
+        updated = clerk.execute("UPDATE shared SET v = ? WHERE tenant = ? AND id = ? RETURNING v", [key, "all", 4])
+        assert updated.fetchall() == [(key,)]
+        with pytest.raises(PolicyError):
+            clerk.execute("UPDATE shared SET v = -1 WHERE tenant = ? AND id = ? RETURNING v", ["all", 4])
+        assert clerk.execute("DELETE FROM shared WHERE tenant = ? AND id = ? RETURNING v", ["C2", key]).rowcount == 0
+    assert admin.execute("SELECT count(*), sum(v) FROM shared").fetchall() == [(7, 1 + 2 + 3 + 12 + 7 + 5 + 5)]
     admin.execute("DROP TABLE shared")
     admin.execute("CREATE TABLE shared (id BIGINT PRIMARY KEY)")
     admin.execute("INSERT INTO shared VALUES (1)")

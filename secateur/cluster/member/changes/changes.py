@@ -40,7 +40,7 @@ from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import run
 from secateur.engine.sql.row_changes import RowChanges
-from secateur.engine.sql.row_upsert import RowUpsert
+from secateur.engine.sql.row_upsert import RowConflict, RowUpsert
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.threads import in_thread
 from secateur.errors import ProtocolError
@@ -179,7 +179,11 @@ class MemberChanges:
         """The check of the rows that a change writes; None where nothing is to be checked."""
         if rights is None or not rights.guards or operation == _Finding.KEYS.value:
             return None
-        kind = WriteKind.UPDATE if operation == _Finding.ROWS.value else WriteKind.UPSERT
+        if operation == _Finding.ROWS.value:
+            kind = WriteKind.UPDATE
+        else:
+            replaces = plan.upsert is None or plan.upsert.conflict is RowConflict.UPDATED
+            kind = WriteKind.UPSERT if replaces else WriteKind.INSERT
         return self._row_guards.of(rights, self._places.table(plan.scans[0].table_id), kind)
 
     def _change_and_return(
