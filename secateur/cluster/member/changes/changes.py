@@ -219,7 +219,7 @@ class MemberChanges:
             nonlocal payload
             await self._turns.begin(turn, peer)
             try:
-                made = self._keyed.made_in_turn(asked, plan, check, returning)
+                made = self._keyed.made_in_turn(asked, plan, check, returning, turn)
             finally:
                 self._turns.end(turn, peer)
             if made is None:
@@ -237,6 +237,10 @@ class MemberChanges:
         """As :meth:`change`, with what has to be waited for; ``is_keyed`` where the short way was not tried yet."""
         asked = request.message
         plan = await self._plans.plan(asked.plan)
+        if plan.upsert is not None and plan.upsert.conflict is not RowConflict.UPDATED:
+            raise ProtocolError(
+                f"plan {asked.plan} is that of an INSERT whose RETURNING is answered: ask for that as well"
+            )
         check = self._check(request.peer.rights, plan, asked.operation)
         if is_keyed and (made := self._keyed.made(asked, plan, check)) is not None:
             return made if isinstance(made, Reply) else await made

@@ -131,15 +131,27 @@ class KeyedChanges:
         plan: SelectPlan,
         check: Callable[[FewRows], None] | None,
         returning: SelectPlan,
+        turn: tuple[int, int],
     ) -> tuple[RecordedChange, Payload] | None:
-        """As :meth:`made`, for who has the turn and waits for the copies: the change, and the rows of RETURNING."""
-        found = self._found(asked, plan, check, returning, has_turn=True)
+        """As :meth:`made`, for who has the turn of a partition and waits for its copies.
+
+        Args:
+            asked: The change.
+            plan: Its plan.
+            check: As for :meth:`made`.
+            returning: The plan of its RETURNING.
+            turn: The table and its partition.
+
+        Returns:
+            The change, and the rows of RETURNING; None if it has to be made in another way.
+        """
+        found = self._found(asked, plan, check, returning, turn)
         if found is None:
             return None
         table_id, partition, row, operation, payload = found
         if row is None:
             return RecordedChange(0, 0), payload
-        return self._writes.make(table_id, partition, operation, row, asked.change_id)[0], payload
+        return self._writes.apply(table_id, partition, operation, row, asked.change_id)[0], payload
 
     def _found(
         self,
@@ -147,8 +159,7 @@ class KeyedChanges:
         plan: SelectPlan,
         check: Callable[[FewRows], None] | None,
         returning: SelectPlan | None,
-        *,
-        has_turn: bool = False,
+        turn: tuple[int, int] | None = None,
     ) -> tuple[int, int, FewRows | None, ChangeOperation, Payload] | None:
         """Table, partition, what is to be written and how, and the rows of RETURNING; None if it is made otherwise."""
         if len(plan.scans) != 1:
@@ -161,9 +172,9 @@ class KeyedChanges:
             return None
         try:
             found = (
-                self._changed_row(asked, compiled, change, has_turn=has_turn)
+                self._changed_row(asked, compiled, change, turn=turn)
                 if isinstance(change, KeyedChange)
-                else self._upserted_row(asked, compiled, change, has_turn=has_turn)
+                else self._upserted_row(asked, compiled, change, turn=turn)
             )
             if found is None:
                 return None
@@ -191,11 +202,11 @@ class KeyedChanges:
         return compiled
 
     def _changed_row(
-        self, asked: ChangeOnePartition, compiled: _Compiled, change: KeyedChange, *, has_turn: bool
+        self, asked: ChangeOnePartition, compiled: _Compiled, change: KeyedChange, *, turn: tuple[int, int] | None
     ) -> _Found | None:
         """The row or key that an UPDATE or DELETE writes; None if the change has to be made in another way."""
         key = FewRows.admit(compiled.layout, change.key(asked.params), are_keys=True)
-        partition = self._partition(asked, compiled, key, has_turn=has_turn)
+        partition = self._partition(asked, compiled, key, turn=turn)
         if partition is None:
             return None
         old = self._store.partition(compiled.layout.tdef.table_id, partition).values_of(key.keys[0])
@@ -207,14 +218,14 @@ class KeyedChanges:
         return _written(partition, FewRows.admit(compiled.layout, changed), compiled)
 
     def _upserted_row(
-        self, asked: ChangeOnePartition, compiled: _Compiled, upsert: UpsertProgram, *, has_turn: bool
+        self, asked: ChangeOnePartition, compiled: _Compiled, upsert: UpsertProgram, *, turn: tuple[int, int] | None
     ) -> _Found | None:
         """The row that an INSERT writes over the one with its key; None if the change has to be made in another way."""
         layout = compiled.layout
         new = FewRows.admit(layout, upsert.inserted(asked.params), convert=canonical_as_it_stands)
         if new.nbytes > compiled.nbytes_max:
             return None
-        partition = self._partition(asked, compiled, new, has_turn=has_turn)
+        partition = self._partition(asked, compiled, new, turn=turn)
         if partition is None:
             return None
         if upsert.replaces_row:
@@ -227,7 +238,9 @@ class KeyedChanges:
             new = FewRows.admit(layout, updated)
         return _written(partition, new, compiled)
 
-    def _partition(self, asked: ChangeOnePartition, compiled: _Compiled, row: FewRows, *, has_turn: bool) -> int | None:
+    def _partition(
+        self, asked: ChangeOnePartition, compiled: _Compiled, row: FewRows, *, turn: tuple[int, int] | None
+    ) -> int | None:
         """The partition of a row, or of its key, if it can be changed now.
 
         Raises:
@@ -236,8 +249,8 @@ class KeyedChanges:
         (values,) = zip(*row.columns, strict=True)
         table_id, partition = compiled.layout.tdef.table_id, compiled.partition_of(values)
         self._places.check_primary(table_id, partition)
-        if has_turn:
-            return partition
+        if turn is not None:
+            return partition if turn == (table_id, partition) else None
         is_free = self._turns.is_free((table_id, partition))
         return partition if is_free and self._writes.is_made_now(table_id, partition, asked.change_id) else None
 

@@ -240,7 +240,7 @@ class MemberWrites:
         table_id: int,
         partition: int,
         operation: ChangeOperation,
-        rows: pa.Table | ShortTable,
+        rows: pa.Table | ShortTable | FewRows,
         change_id: str,
         payload: bytes | memoryview | None = None,
     ) -> tuple[RecordedChange, int]:
@@ -297,9 +297,9 @@ class MemberWrites:
         sequence, sent_bytes = self._replication.made(key, table, operation, change_id, rows, payload, written)
         return RecordedChange(written, sequence), sent_bytes
 
-    def _as_values(self, table_id: int, rows: pa.Table | ShortTable) -> pa.Table | ShortTable:
+    def _as_values(self, table_id: int, rows: pa.Table | ShortTable | FewRows) -> pa.Table | ShortTable | FewRows:
         """A few rows that were computed here, in the form that costs the copies least."""
-        if isinstance(rows, ShortTable) or rows.num_rows > SHORT_ROWS_MAX:
+        if isinstance(rows, (ShortTable, FewRows)) or rows.num_rows > SHORT_ROWS_MAX:
             return rows
         types = [column.type for column in self._places.table(table_id).columns]
         if not travels_short(types):
