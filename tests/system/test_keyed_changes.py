@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 import secateur
 from secateur import Connection
-from secateur.client.execution.change import run_coordinated_change
+from secateur.client.execution.change import run_change
 from secateur.client.execution.execute import StatementCall
 from secateur.errors import DuplicateKeyError, MemberLostError, NullKeyError, OperationalError
 from secateur.protocol import ChangeOnePartition, CoordinatedChange
@@ -177,7 +177,7 @@ def test_rows_of_returning_are_sent_once(connection: Connection) -> None:
     assert connection.execute("SELECT n FROM t WHERE a = 'a' AND b = 1").fetchall() == [(2,)]
     lost = r"was changed, but the rows of RETURNING were lost: .* carried out, once. Do not repeat it.* SELECT"
     with pytest.raises(OperationalError, match=lost) as error:
-        run_coordinated_change(
+        run_change(
             StatementCall(session, sql, [1], planned, False, 0.0, 0.0), before=("an id", MemberLostError("it was lost"))
         )
     assert not error.value.retry_safe

@@ -30,7 +30,7 @@ from secateur.client.dbapi.session_statements import (
 from secateur.client.dbapi.shown_rows import html_table
 from secateur.client.dbapi.stats import QueryStats, UnreadStats
 from secateur.client.execution.analyze import analyze
-from secateur.client.execution.change import run_change, run_coordinated_change
+from secateur.client.execution.change import run_change
 from secateur.client.execution.create_table_as import create_table_as, create_table_from
 from secateur.client.execution.execute import Params, StatementCall
 from secateur.client.execution.executemany import ManyChanges, add_coordinated_changes, run_selects
@@ -560,7 +560,7 @@ class Cursor:
                 changed = run_change(call.of(prepared))
                 self._rowcount, self._stats = changed.rows, changed.stats
             case statements.CoordinatedChange():
-                changed = run_coordinated_change(call.of(prepared))
+                changed = run_change(call.of(prepared))
                 self._stats = changed.stats
                 if prepared.returning is not None and changed.returned is not None:
                     self._take(changed.returned, prepared.returning.columns)

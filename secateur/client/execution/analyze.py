@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msgspec import to_builtins
 
 from secateur.client.dbapi.stats import QueryStats
-from secateur.client.execution.change import ChangeResult, run_change, run_coordinated_change
+from secateur.client.execution.change import ChangeResult, run_change
 from secateur.client.execution.execute import Params, StatementCall
 from secateur.client.execution.insert import insert_select, insert_values
 from secateur.client.execution.routing import ExecutionMode
@@ -73,10 +73,8 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
             selected = run_select(call.of(prepared), RunOptions.PROFILE)
             rows = selected.result.num_rows if selected.profile is None else selected.profile.rows
             return _Run(rows, selected.stats, selected.profile, selected.narrowed)
-        case statements.ChangeStatement():
+        case statements.ChangeStatement() | statements.CoordinatedChange():
             return _of_change(run_change(call.of(prepared), profiled=True))
-        case statements.CoordinatedChange():
-            return _of_change(run_coordinated_change(call.of(prepared), profiled=True))
         case statements.InsertRows(table=table) | statements.EvaluatedInsert(insert=statements.InsertRows(table=table)):
             return _of_load(call, table, insert_values(call.of(prepared), work), work)
         case statements.InsertSelect():

@@ -93,7 +93,8 @@ class ChangeOutcome(msgspec.Struct, frozen=True):
     profile: RunProfile | None = None
 
 
-C = TypeVar("C", bound=ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement])
+_Change: TypeAlias = ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement]
+C = TypeVar("C", bound=_Change)
 
 
 class ChangeExecution(StatementExecution[C, ChangeOutcome]):
@@ -198,19 +199,24 @@ def carry_out(execution: ChangeExecution[C], before: AskedBefore | None = None) 
 
 
 def run_change(
-    call: StatementCall[ChangeStatement[SelectStatement]],
+    call: StatementCall[ChangeStatement[SelectStatement]]
+    | StatementCall[CoordinatedChange[SelectStatement]]
+    | StatementCall[_Change],
     *,
     profiled: bool = False,
     before: AskedBefore | None = None,
 ) -> ChangeResult:
-    """Carry out an UPDATE or DELETE; see :func:`carry_out`.
+    """Carry out a statement that changes rows where they are, or that one member works out; see :func:`carry_out`.
 
     Args:
         call: The call.
         profiled: Whether to say what the members did.
         before: As of :func:`carry_out`.
     """
-    return carry_out(_RowsChange(call, profiled=profiled), before)
+    kind: type[ChangeExecution[Any]] = (
+        _RowsChange if isinstance(call.statement, ChangeStatement) else _CoordinatedChange
+    )
+    return carry_out(kind(call, profiled=profiled), before)
 
 
 class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
@@ -277,22 +283,6 @@ def profile_of_change(changed: ChangedRows | ChangedTable) -> RunProfile:
     The rows are those that were changed, and have no bytes in the result.
     """
     return RunProfile(changed.rows, 0, changed.work)
-
-
-def run_coordinated_change(
-    call: StatementCall[CoordinatedChange[SelectStatement]],
-    *,
-    profiled: bool = False,
-    before: AskedBefore | None = None,
-) -> ChangeResult:
-    """Carry out a change that one member works out; see :func:`~secateur.client.execution.change.carry_out`.
-
-    Args:
-        call: The call.
-        profiled: Whether to say what the members did.
-        before: As of :func:`~secateur.client.execution.change.carry_out`.
-    """
-    return carry_out(_CoordinatedChange(call, profiled=profiled), before)
 
 
 class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):

@@ -18,14 +18,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias
 
 from secateur.client.dbapi.parameters import ordered_values, values_of
 from secateur.client.execution.change import (
-    AskedBefore,
-    ChangeResult,
     run_change,
-    run_coordinated_change,
     unknown_outcome,
 )
 from secateur.client.execution.execute import Params, StatementCall
@@ -165,7 +162,7 @@ class ManyChanges:
         member, params, version = self._placed(call)
         if member is None:
             self.finish()
-            self.made(_run(call).rows)
+            self.made(run_change(call).rows)
             return
         begun_with = call.statement.select.plan_id, version
         if begun_with != self._begun_with:
@@ -198,7 +195,7 @@ class ManyChanges:
     def _carry_out(self, batches: list[MemberBatch[_Call]]) -> list[MemberBatch[_Call]]:
         """Ask the members once, and execute alone what stops an answer; returns the changes behind these."""
         if len(batches) == 1 and len(batches[0].positions) == 1:
-            self.made(_run(batches[0].positions[0]).rows)
+            self.made(run_change(batches[0].positions[0]).rows)
             return []
         asked = [_asked(batch) for batch in batches]
         members = [batch.member for batch in batches]
@@ -227,7 +224,7 @@ class ManyChanges:
         until = len(batch.positions) if isinstance(answer, Error) else count + max(unconfirmed, batch.alone)
         for number, call in enumerate(batch.positions[count:until], count):
             lost_answer = lost if number < count + unconfirmed else None
-            self.made(_run(call, (asked.id_of(number), lost_answer)).rows)
+            self.made(run_change(call, before=(asked.id_of(number), lost_answer)).rows)
         return batch.behind(count, until)
 
     def _placed(self, call: _Call) -> tuple[str | None, Sequence[Any], int]:
@@ -262,16 +259,6 @@ def _asked(batch: MemberBatch[_Call]) -> ChangeMany:
     statement = batch.positions[0].statement
     operation = ROW_CHANGES if isinstance(statement, CoordinatedChange) else statement.kind
     return ChangeMany(statement.select.plan_id, batch.params, operation, uuid.uuid4().hex)
-
-
-def _run(call: _Call, before: AskedBefore | None = None) -> ChangeResult:
-    match call.statement:
-        case ChangeStatement() as statement:
-            return run_change(call.of(statement), before=before)
-        case CoordinatedChange() as statement:
-            return run_coordinated_change(call.of(statement), before=before)
-        case _:
-            assert_never(call.statement)
 
 
 _ROWS_MAX: Final = 10_000
@@ -321,7 +308,7 @@ def _together(call: _BatchedCall, batch: BatchInsert, lists: list[Any]) -> int:
     prepared, cached = call.session.prepare(batch.sql, lists)
     if not isinstance(prepared, CoordinatedChange):
         raise InterfaceError(f"{batch.sql!r} should be a change of rows")
-    return run_coordinated_change(
+    return run_change(
         StatementCall(call.session, batch.sql, lists, prepared, cached, call.started_s, call.started)
     ).rows
 

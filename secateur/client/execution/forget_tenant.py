@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 
 from secateur.client.dbapi.rows import as_table
-from secateur.client.execution.change import run_change, run_coordinated_change
+from secateur.client.execution.change import run_change
 from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.select import run_select
 from secateur.client.session import Session
@@ -66,13 +66,9 @@ def _deleted(session: Session, sql: str, value: str) -> tuple[int, int, int]:
     """Execute a DELETE; the rows that are gone, and how many partitions and members that concerned."""
     prepared, cached = session.prepare(sql, [value])
     call = StatementCall(session, sql, [value], prepared, cached, time.perf_counter(), time.time())
-    match prepared:
-        case statements.ChangeStatement():
-            changed = run_change(call.of(prepared))
-        case statements.CoordinatedChange():
-            changed = run_coordinated_change(call.of(prepared))
-        case _:
-            raise InternalError(f"{sql} was planned as {type(prepared).__name__}")
+    if not isinstance(prepared, (statements.ChangeStatement, statements.CoordinatedChange)):
+        raise InternalError(f"{sql} was planned as {type(prepared).__name__}")
+    changed = run_change(call.of(prepared))
     return changed.rows, changed.stats.partitions_read, changed.stats.members_touched
 
 

@@ -35,6 +35,7 @@ _Found: TypeAlias = tuple[int, FewRows | None, ChangeOperation, Sequence[Any] | 
 """A partition, a row or its key (None if nothing is to be written), the operation, and the values of the row that
 RETURNING sees: of a deleted row, those that it had."""
 _Answered: TypeAlias = Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]]
+_NOTHING: Final = RecordedChange(0, 0)
 _KEPT_MAX: Final = 4096
 """Plans whose compiled form is kept; some kilobytes each."""
 
@@ -118,9 +119,8 @@ class KeyedChanges:
         if found is None:
             return None
         table_id, partition, row, operation, payload = found
-        if row is None:
-            made = RecordedChange(0, 0)
-        else:
+        made = _NOTHING
+        if row is not None:
             made, _ = self._writes.make(table_id, partition, operation, row, asked.change_id)
         reply = Reply(ChangedRows(made.rows, 1 + self._places.backup_count(table_id, partition)), payload)
         return self._writes.made_now(table_id, partition, asked.change_id, made, reply)
@@ -150,7 +150,7 @@ class KeyedChanges:
             return None
         table_id, partition, row, operation, payload = found
         if row is None:
-            return RecordedChange(0, 0), payload
+            return _NOTHING, payload
         return self._writes.apply(table_id, partition, operation, row, asked.change_id)[0], payload
 
     def _found(
