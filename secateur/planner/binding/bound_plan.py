@@ -154,7 +154,8 @@ def _bound(
         whole = "a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE"
     elif b"BOUND_COLUMN_REF" in answer:
         whole = "its plan is not known here: a table function reads the columns of other tables"
-    return BoundPlan(root, BoundText(text.encode(), frozenset(places)), whole)
+    bound = (one for relation in relations_in(found.plans[0]) for one in expressions_of(relation))
+    return BoundPlan(root, BoundText.of(text, frozenset(places), bound), whole)
 
 
 def _null_type_of(value: Any) -> str | None:

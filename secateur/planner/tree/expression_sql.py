@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import NAMES
-from secateur.planner.tree.rewriting import parts
+from secateur.planner.tree.rewriting import parts, within
 from secateur.planner.tree.types import LogicalType, StructInfo, string_literal
+
+_Place: TypeAlias = tuple[int | None, int | None]
 
 COMPARISONS: Final = {**NAMES, "COMPARE_NOTEQUAL": "<>"}
 """The sign of each comparison."""
@@ -34,6 +36,8 @@ _WINDOWS: Final = {
 _INFINITE: Final = {"DATE": 2**31 - 1, "TIMESTAMP": 2**63 - 1, "TIMESTAMP WITH TIME ZONE": 2**63 - 1}
 """The number by which DuckDB stores the end of time; the beginning is its negative."""
 _CAST: Final = re.compile(rb"::|(?:try_)?cast\b", re.IGNORECASE)
+_NAME: Final = rb'(?:"(?:[^"]|"")*"|[a-z_\x80-\xff][\w$\x80-\xff]*)'
+_REFERENCE: Final = re.compile(rb"(?:(%b)\s*\.\s*(?:%b\s*\.\s*)*)?(%b)" % (_NAME, _NAME, _NAME))
 _QUOTED: Final = re.compile(rb"'[^']*'|\"[^\"]*\"")
 _INNERMOST: Final = re.compile(rb"\([^()]*\)")
 
@@ -318,10 +322,35 @@ class BoundText:
     Attributes:
         text: In UTF-8: DuckDB counts bytes.
         parameters: Where it has the parameters, as offset and length: one that is elsewhere is in a cast of the user's.
+        references: Where it names the column that DuckDB casts there, as offset and length. What else may be there has
+            a cast of its own: an alias of ``ts::DATE``, or ``date(ts)``.
     """
 
     text: bytes = b""
     parameters: frozenset[tuple[int, int]] = frozenset()
+    references: frozenset[_Place] = frozenset()
+
+    @classmethod
+    def of(
+        cls, text: str, parameters: frozenset[tuple[int, int]], expressions: Iterable[ex.AnyExpression]
+    ) -> BoundText:
+        """A text with the references in it.
+
+        Args:
+            text: It.
+            parameters: Where it has the parameters.
+            expressions: Those that were bound, as DuckDB shows them.
+        """
+        utf8 = text.encode()
+        references = {
+            _place(cast)
+            for expression in expressions
+            for cast in within(expression)
+            if isinstance(cast, ex.Call) and cast.name == "__cast" and cast.query_location is not None
+            for column in cast.children
+            if isinstance(column, ex.InputColumn) and _names(utf8, cast, (column.alias or "").encode())
+        }
+        return cls(utf8, parameters, frozenset(references))
 
     def is_bare(self, node: ex.AnyExpression) -> bool:
         """Whether a node is a parameter that the user has not cast: its value has a type of its own."""
@@ -358,12 +387,27 @@ class BoundText:
         if cast.name != "__cast" or cast.function_data["try_cast"] or cast.query_location is None:
             return False
         (child,) = cast.children
-        place = cast.query_location, cast.query_location_length
-        if not isinstance(child, ex.InputColumn):
-            return place == (child.query_location, child.query_location_length)
-        # A column has no place of its own. A cast of the user's is at CAST, or at the colons.
-        written = self.text[place[0] : place[0] + (place[1] or 0)]
-        return bool(written) and _CAST.match(written) is None
+        return _place(cast) in self.references if isinstance(child, ex.InputColumn) else _place(cast) == _place(child)
+
+
+def _place(node: ex.AnyExpression) -> _Place:
+    return node.query_location, node.query_location_length
+
+
+def _names(text: bytes, cast: ex.Call, column: bytes) -> bool:
+    """Whether the text in the place of a cast is the name of the column, or the aggregate after which it is called.
+
+    An alias has no precedence over a column of the same name, unless the text says so: ``alias.ts``. Letters of ASCII
+    alone are folded, as DuckDB does it.
+    """
+    start = cast.query_location or 0
+    written = text[start : start + (cast.query_location_length or 0)].lower()
+    named = _REFERENCE.fullmatch(written)
+    if named is None:
+        return written == column.lower()
+    first, last = named.groups(default=b"")
+    name = last[1:-1].replace(b'""', b'"') if last.startswith(b'"') else last
+    return name == column.lower() and b"(" not in name and first.strip(b'"') != b"alias"
 
 
 def _is_cast(written: bytes) -> bool:

@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from placed.literals import Literals
 from placed.parts import Column, Columns
 
-__all__ = ["Expressions"]
+__all__ = ["Expressions", "is_alias"]
+
+
+def is_alias(name: str) -> bool:
+    """Whether a name is no column's."""
+    return re.fullmatch(r"c\d+", name) is not None
 
 
 class Expressions(Literals):
@@ -34,15 +39,34 @@ class Expressions(Literals):
                 free.remove(name)
             # The alias of an earlier item may be used in a later one.
             earlier = [
-                at
-                for at, (_, other) in enumerate(listed[: len(names)])
-                if other == "i" and re.fullmatch(r"c\d+", names[at])
+                (alias, other)
+                for alias, (_, other) in zip(names, listed, strict=False)
+                if other in "isd" and is_alias(alias)
             ]
-            if kind == "i" and earlier and rng.random() < 0.06 and "(" not in text:
-                text = f"{text} + {names[rng.choice(earlier)]}"
+            if kind == "i" and earlier and rng.random() < 0.06:
+                alias, other = rng.choice(earlier)
+                if other == "i" and "(" not in text:
+                    text = f"{text} + {alias}"
+                else:
+                    text = f"CASE WHEN {self.about(alias, other)} THEN 1 ELSE 0 END"
             names.append(name)
             texts.append(f"{name}: {text}" if rng.random() < 0.02 else f"{text} AS {name}")
         return ", ".join(texts), tuple(zip(names, (kind for _, kind in listed), strict=True))
+
+    def about(self, alias: str, kind: str) -> str:
+        """A condition of an alias."""
+        return f"{alias} {self.rng.choice(['=', '>', '<='])} {self.constant(kind)}"
+
+    def cast(self, kind: str, reach: Sequence[Column]) -> str:
+        """A column as a value of another kind, to which no operator would convert it."""
+        rng = self.rng
+        match kind:
+            case "i":
+                return f"{self.column(reach, 'm').text}::BIGINT"
+            case "s":
+                return f"{self.column(reach, rng.choice('imd')).text}::VARCHAR"
+            case _:
+                return rng.choice(["date({})", "{}::DATE"]).format(self.column(reach, "t").text)
 
     def group_key(self, reach: Sequence[Column]) -> Column:
         """Something to group by: a column or an expression."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from placed.expressions import is_alias
 from placed.parts import Column, Made, Source
 from placed.windows import Windows
 
@@ -87,13 +88,16 @@ class Selects(Windows):
         items = []
         for kind in kinds:
             deep = kind == "i" and depth > 0 and rng.random() < 0.12
-            items.append(
-                (self.scalar(depth - 1, (*outer, *source.reach)) if deep else self.expression(kind, source.reach), kind)
-            )
+            if deep:
+                items.append((self.scalar(depth - 1, (*outer, *source.reach)), kind))
+            elif kind in "isd" and rng.random() < 0.08:
+                items.append((self.cast(kind, source.reach), kind))
+            else:
+                items.append((self.expression(kind, source.reach), kind))
         text, columns = self.items(items)
-        named = [name for name, kind in columns if kind == "i" and name.startswith("c") and name != "c"]
-        if named and not where and rng.random() < 0.1:
-            where = f" WHERE {rng.choice(named)} {rng.choice(['>', '<=', '='])} {self.constant('i')}"
+        named = [(name, kind) for name, kind in columns if kind in "isd" and is_alias(name)]
+        if named and rng.random() < 0.15:
+            where = f"{f'{where} AND' if where else ' WHERE'} {self.about(*rng.choice(named))}"
         if rng.random() < 0.04:
             return Made(f"FROM {source.sql} SELECT {text}{where}", columns)
         return Made(f"SELECT {text} FROM {source.sql}{where}", columns)
@@ -174,9 +178,12 @@ class Selects(Windows):
             ),
             "mixed": f"{named[0]}, {rng.choice(['ROLLUP', 'CUBE'])} ({', '.join(named[1:] or named)})",
         }[by]
+        text, columns = self.items(items)
         having = ""
         if rng.random() < 0.35:
+            named_items = [(name, kind) for name, kind in columns if kind in "isd" and is_alias(name)]
             choices = [
+                *(self.about(*item) for item in named_items[:1]),
                 f"count(*) {rng.choice(['>', '=', '<'])} {rng.choice([1, 2])}",
                 f"{self.aggregate('i', source.reach)} >= 0",
                 self.predicate(tuple(keys), (), 0),
@@ -184,7 +191,6 @@ class Selects(Windows):
             if depth > 0 and not sets:
                 choices.append(self.subquery(tuple(keys), outer, depth - 1))
             having = f" HAVING {rng.choice(choices)}"
-        text, columns = self.items(items)
         if (by == "ordinals" or by_position) and len(columns) > len(kinds):
             wanted = columns[len(keys) :]
             grouped = f"SELECT {text} FROM {source.sql}{where} GROUP BY {head}{having}"
