@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from secateur.protocol.access import AccessRecord
 from secateur.protocol.hello import Versions
 from secateur.protocol.message import Message
+from secateur.protocol.metric_fields import Counter, Gauge, with_metrics
 from secateur.protocol.query import ExecutionTotals
 
 
@@ -114,7 +117,35 @@ class ReportCopyLost(Message[Versions], frozen=True):
     member: str
 
 
-class MemberInfo(msgspec.Struct, frozen=True):
+class MemberCounters(msgspec.Struct, frozen=True, kw_only=True):
+    """What a member says of itself for its line in the list of members; see :class:`MemberInfo`."""
+
+    executions: Annotated[
+        int, Counter("statements, changes and jobs that a member was asked to run, or to run a part of")
+    ] = 0
+    frames_received: Annotated[
+        int, Counter("frames of statements, jobs, loads and data that reached a member; housekeeping does not count")
+    ] = 0
+    memory_limit: Annotated[int, Gauge("bytes that a member may take, its kernel included", "memory_limit_bytes")] = 0
+    memory_used: Annotated[
+        int,
+        Gauge(
+            "bytes of tables, of older rows that snapshots keep, of staged rows and of results that are being read",
+            "memory_used_bytes",
+        ),
+    ] = 0
+    running_statements: Annotated[
+        int, Gauge("statements of clients that a member runs or coordinates, without those that it answers at once")
+    ] = 0
+    waiting_statements: Annotated[int, Gauge("statements of clients that wait for their turn at a member")] = 0
+    refused_statements: Annotated[
+        int, Counter("statements of clients that a member has refused because too many waited")
+    ] = 0
+    serving: str = "closures"
+
+
+@with_metrics
+class MemberInfo(MemberCounters, frozen=True):
     """One member as the controller sees it.
 
     Attributes:
@@ -122,18 +153,6 @@ class MemberInfo(msgspec.Struct, frozen=True):
         address: ``host:port`` of its socket.
         node: The machine that it runs on: the address of its Ray node.
         state: ``"joining"``, ``"active"``, ``"suspect"`` (it has sent nothing for a while) or ``"lost"``.
-        partitions_primary: The number of partitions, over all tables, that it serves; a replicated table counts as one.
-        partitions_backup: Partitions, over all tables, of which it keeps a backup.
-        rows: Rows of the partitions that it serves.
-        bytes: Arrow bytes of everything it keeps, backups included.
-        executions: Statements, changes and jobs that it was asked to run, or to run a part of.
-        frames_received: Frames of statements, jobs, loads and data that reached it; housekeeping does not count.
-        memory_limit: The bytes that it may take, its kernel included.
-        memory_used: The bytes of its tables, of older rows that snapshots keep, of staged rows and of results that are
-            being read.
-        running_statements: Statements of clients that it runs or coordinates now, except those that it answers at once.
-        waiting_statements: Statements of clients that wait until one of those has ended.
-        refused_statements: Statements of clients that it has refused because too many waited.
         draining: Whether it is to leave: it gives away what it has, or has nothing any more and is about to be ended.
         serving: The executor of its short statements: ``"native"``, or ``"closures"`` of Python.
     """
@@ -142,19 +161,13 @@ class MemberInfo(msgspec.Struct, frozen=True):
     address: str
     node: str
     state: str
-    partitions_primary: int = 0
-    partitions_backup: int = 0
-    rows: int = 0
-    bytes: int = 0
-    executions: int = 0
-    frames_received: int = 0
-    memory_limit: int = 0
-    memory_used: int = 0
-    running_statements: int = 0
-    waiting_statements: int = 0
-    refused_statements: int = 0
+    partitions_primary: Annotated[
+        int, Gauge("partitions of all tables that a member serves; a replicated table counts as one")
+    ] = 0
+    partitions_backup: Annotated[int, Gauge("partitions of all tables of which a member keeps a backup")] = 0
+    rows: Annotated[int, Gauge("rows of the partitions that a member serves")] = 0
+    bytes: Annotated[int, Gauge("Arrow bytes of the tables of a member, backups included", "table_bytes")] = 0
     draining: bool = False
-    serving: str = "closures"
 
     @property
     def is_alive(self) -> bool:
@@ -204,37 +217,21 @@ class UsedTable(msgspec.Struct, frozen=True):
     writes: dict[int, int]
 
 
-class MemberStats(msgspec.Struct, frozen=True):
-    """The data of a member, and its counters.
+class MemberStats(MemberCounters, frozen=True):
+    """The data of a member, and what it says of itself, which :class:`MemberInfo` explains.
 
     Attributes:
         tables: The tables that it has.
-        executions: Statements, changes and jobs that it was asked to run, or to run a part of.
-        frames_received: Frames of statements, jobs, loads and data that reached it; housekeeping does not count.
         running_jobs: Jobs that run on it now.
         open_results: Results that clients are reading.
         open_result_bytes: The bytes that these hold.
-        memory_limit: The bytes that the member may take, its kernel included.
-        memory_used: The bytes of tables, snapshots, staged rows and results.
-        running_statements: As :class:`MemberInfo`.
-        waiting_statements: As there.
-        refused_statements: As there.
-        serving: As there.
         used: How often the partitions of its tables were used, if that was asked for.
     """
 
     tables: list[StoredTable] = []
-    executions: int = 0
-    frames_received: int = 0
     running_jobs: int = 0
     open_results: int = 0
     open_result_bytes: int = 0
-    memory_limit: int = 0
-    memory_used: int = 0
-    running_statements: int = 0
-    waiting_statements: int = 0
-    refused_statements: int = 0
-    serving: str = "closures"
     used: list[UsedTable] = []
 
 
@@ -256,7 +253,7 @@ class Vitals(msgspec.Struct, frozen=True):
         process_id: The number of its process on its machine.
         cpu_s: Seconds of processor time of that process.
         resident_bytes: Its resident memory; None where the operating system does not say so.
-        memory_used: As :class:`MemberStats`.
+        memory_used: As :class:`MemberInfo`.
     """
 
     totals: list[ExecutionTotals]

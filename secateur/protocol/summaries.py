@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import collections
 from collections.abc import Iterable
 from math import ceil, log2
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
 from secateur.protocol.message import Message
+from secateur.protocol.metric_fields import Counter, with_metrics
 
 _BUCKETS_PER_DOUBLING: Final = 8
 """A percentile is at most 2 ** (1 / 8), or 9 %, too high."""
@@ -47,7 +48,7 @@ class LatencyHistogram(msgspec.Struct, frozen=True, array_like=True):
 
     def with_buckets(self, buckets: Iterable[int]) -> LatencyHistogram:
         """This histogram with more latencies, by the numbers of their buckets, as :func:`buckets_of` gives them."""
-        counts = Counter(self.counts)
+        counts = collections.Counter(self.counts)
         counts.update(buckets)
         return LatencyHistogram(dict(counts))
 
@@ -161,38 +162,34 @@ class PlanSummary(msgspec.Struct, frozen=True, array_like=True):
     listed: ListedExecutions | None
 
 
+@with_metrics
 class TenantHour(msgspec.Struct, array_like=True):
     """What one tenant has used of one member in one hour.
 
     Attributes:
         tenant: Its name; "" for the owner, :data:`OTHERS` for many.
         hour: The beginning of the hour, in seconds since the epoch.
-        statements: Statements that have ended, and reads of rows by their keys.
-        failed: Statements that have failed.
-        refused: Statements that were refused because of a limit, or because too many waited.
-        processor_s: Seconds of processor time.
-        waiting_s: Seconds for which statements waited for their turn.
-        rows_read: Rows that were read.
         rows: Rows of results, and rows that were changed.
-        bytes_sent: Bytes of answers.
         latencies: The times of the statements.
     """
 
     tenant: str
     hour: int
-    statements: int = 0
-    failed: int = 0
-    refused: int = 0
-    processor_s: float = 0.0
-    waiting_s: float = 0.0
-    rows_read: int = 0
+    statements: Annotated[int, Counter("statements of a tenant that have ended, and reads of rows by their keys")] = 0
+    failed: Annotated[int, Counter("statements of a tenant that have failed")] = 0
+    refused: Annotated[
+        int, Counter("statements of a tenant that were refused because of a limit, or because too many waited")
+    ] = 0
+    processor_ms: Annotated[float, Counter("processor time that a tenant has used", "processor_seconds")] = 0.0
+    waiting_ms: Annotated[float, Counter("time that statements of a tenant have waited", "waiting_seconds")] = 0.0
+    rows_read: Annotated[int, Counter("rows that kernel calls of a tenant have read")] = 0
     rows: int = 0
-    bytes_sent: int = 0
+    bytes_sent: Annotated[int, Counter("bytes of the answers to a tenant", "sent_bytes")] = 0
     latencies: LatencyHistogram = LatencyHistogram()
 
     def add(self, other: TenantHour) -> None:
         """Add what another line has."""
-        for name in ("statements", "failed", "refused", "processor_s", "waiting_s", "rows_read", "rows", "bytes_sent"):
+        for name in self.__struct_fields__[2:-1]:  # its numbers: all but the tenant, the hour and the times
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.latencies = LatencyHistogram.merged((self.latencies, other.latencies))
 

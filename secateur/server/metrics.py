@@ -6,10 +6,11 @@ a multiple of the time that it took, however often and by however many the metri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from msgspec import Struct
 from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
@@ -18,6 +19,9 @@ from secateur import __version__
 from secateur.client.dbapi.connection import Connection
 from secateur.errors import Error
 from secateur.http.answers import StatementState
+from secateur.protocol.membership import MemberInfo
+from secateur.protocol.metric_fields import Counter, metrics_of
+from secateur.protocol.summaries import TenantHour
 from secateur.server.callers import Connections
 from secateur.server.dashboard.readings import PacedReading, row_objects
 from secateur.server.statements import SubmittedStatements
@@ -36,16 +40,6 @@ is counted in a wrong bucket.
 """
 
 _TENANTS_MAX: Final = 50
-TENANTS: Final = (
-    "WITH used AS (SELECT *, row_number() OVER (ORDER BY tenant = 'others', processor_ms DESC, tenant) AS place"
-    " FROM secateur.tenants WHERE hour = (SELECT max(hour) FROM secateur.tenants))"
-    f" SELECT CASE WHEN place > {_TENANTS_MAX} THEN 'others' WHEN tenant = '' THEN 'owner' ELSE tenant END AS tenant,"
-    " sum(statements) AS statements, sum(failed) AS failed, sum(refused) AS refused,"
-    " sum(processor_ms) / 1e3 AS processor_seconds, sum(waiting_ms) / 1e3 AS waiting_seconds,"
-    " sum(rows_read) AS rows_read, sum(bytes_sent) AS sent_bytes FROM used GROUP BY 1 ORDER BY 1"
-)
-"""The tenants that have used most processor time in this hour, and all others together."""
-
 _FAMILIES: Final = {"gauge": GaugeMetricFamily, "counter": CounterMetricFamily, "histogram": HistogramMetricFamily}
 
 Samples = dict[str, list[tuple[Any, ...]]]
@@ -111,11 +105,13 @@ class _Families(Collector):
 
 
 def _cluster_numbers(connection: Connection) -> Samples:
-    members = list(row_objects(connection, "SELECT * FROM secateur.members"))
+    members = list(row_objects(connection, "SELECT *, id AS member FROM secateur.members"))
+    living = [row for row in members if row["state"] != "lost"]
+    tenants = list(row_objects(connection, TENANTS))
     found: Samples = {
-        metric.name: [((row["id"],), float(row[metric.column])) for row in members if row["state"] != "lost"]
-        for metric in METRICS
-        if metric.column
+        metric.name: [((row[label],), float(row[metric.column])) for row in rows]
+        for label, rows, metrics in (("member", living, _OF_MEMBERS), ("tenant", tenants, _OF_TENANTS))
+        for metric in metrics
     }
     found["secateur_members"] = [
         ((state,), float(sum(row["state"] == state for row in members))) for state in _MEMBER_STATES
@@ -127,11 +123,6 @@ def _cluster_numbers(connection: Connection) -> Samples:
     ):
         sql = f"SELECT {column} AS label, count(*) AS number FROM secateur.{table} GROUP BY ALL ORDER BY ALL"
         found[name] = [((row["label"],), float(row["number"])) for row in row_objects(connection, sql)]
-    tenants = list(row_objects(connection, TENANTS))
-    for metric in METRICS:
-        if metric.labels == ("tenant",):
-            column = metric.name.removeprefix("secateur_tenant_").removesuffix("_total")
-            found[metric.name] = [((row["tenant"],), float(row[column])) for row in tenants]
     latencies = row_objects(connection, "SELECT * FROM secateur.latencies ORDER BY member, execution")
     found["secateur_statement_seconds"] = list(map(_histogram, latencies))
     return found
@@ -183,7 +174,7 @@ class Metric:
         kind: Its type.
         meaning: What it counts.
         labels: The names of its labels; their values are few, and bounded.
-        column: The column of ``secateur.members`` that has it; empty for a metric that no member has.
+        column: The column of the table of members or of tenants that has it; empty for other metrics.
     """
 
     name: str
@@ -193,15 +184,30 @@ class Metric:
     column: str = ""
 
 
-def _of_member(name: str, column: str, meaning: str) -> Metric:
-    kind: Literal["gauge", "counter"] = "counter" if name.endswith("_total") else "gauge"
-    return Metric(f"secateur_member_{name}", kind, meaning, ("member",), column)
+def _metrics_of(row: type[Struct], label: str, extent: str = "") -> Iterator[Metric]:
+    for column, field in metrics_of(row).items():
+        name, meaning = f"secateur_{label}_{field.name or column}", f"{field.meaning}{extent}"
+        if isinstance(field, Counter):
+            yield Metric(f"{name}_total", "counter", meaning, (label,), column)
+        else:
+            yield Metric(name, "gauge", meaning, (label,), column)
 
 
-def _of_tenant(name: str, meaning: str) -> Metric:
-    meaning = f"{meaning}, in this hour; of the {_TENANTS_MAX} that use most, and `others`"
-    return Metric(f"secateur_tenant_{name}_total", "counter", meaning, ("tenant",))
-
+_OF_MEMBERS: Final = tuple(_metrics_of(MemberInfo, "member"))
+_OF_TENANTS: Final = tuple(
+    _metrics_of(TenantHour, "tenant", f", in this hour; of the {_TENANTS_MAX} that use most, and `others`")
+)
+_SUMS: Final = ", ".join(
+    f"sum({metric.column}){' / 1e3' if metric.column.endswith('_ms') else ''} AS {metric.column}"
+    for metric in _OF_TENANTS
+)
+TENANTS: Final = (
+    "WITH used AS (SELECT *, row_number() OVER (ORDER BY tenant = 'others', processor_ms DESC, tenant) AS place"
+    " FROM secateur.tenants WHERE hour = (SELECT max(hour) FROM secateur.tenants))"
+    f" SELECT CASE WHEN place > {_TENANTS_MAX} THEN 'others' WHEN tenant = '' THEN 'owner' ELSE tenant END AS tenant,"
+    f" {_SUMS} FROM used GROUP BY 1 ORDER BY 1"
+)
+"""The tenants that have used most processor time in this hour, and all others together; times in seconds."""
 
 METRICS: Final = (
     Metric("secateur_up", "gauge", "1 if the cluster answered, else 0, and nothing else of the cluster is there"),
@@ -213,23 +219,7 @@ METRICS: Final = (
     ),
     Metric("secateur_info", "gauge", "1, with the version of the server", ("version",)),
     Metric("secateur_members", "gauge", "members by state: joining, active, suspect, lost", ("state",)),
-    _of_member("partitions_primary", "partitions_primary", "partitions that a member serves"),
-    _of_member("partitions_backup", "partitions_backup", "partitions of which a member keeps a backup"),
-    _of_member("rows", "rows", "rows of the partitions that a member serves"),
-    _of_member("table_bytes", "bytes", "bytes of the tables of a member, backups included"),
-    _of_member("memory_used_bytes", "memory_used", "bytes of tables, snapshots, staged rows and results"),
-    _of_member("memory_limit_bytes", "memory_limit", "bytes that a member may take, its kernel included"),
-    _of_member("running_statements", "running_statements", "statements that a member runs or coordinates"),
-    _of_member("waiting_statements", "waiting_statements", "statements that wait for their turn at a member"),
-    _of_member("refused_statements_total", "refused_statements", "statements refused because too many waited"),
-    _of_member(
-        "executions_total",
-        "executions",
-        "statements, changes and jobs that a member was asked to run, or to run a part of",
-    ),
-    _of_member(
-        "frames_received_total", "frames_received", "frames of statements, jobs, loads and data that reached a member"
-    ),
+    *_OF_MEMBERS,
     Metric(
         "secateur_statement_seconds",
         "histogram",
@@ -237,13 +227,7 @@ METRICS: Final = (
         " distributed, change or failed; system for those about the cluster itself",
         ("member", "execution"),
     ),
-    _of_tenant("statements", "statements of a tenant that have ended"),
-    _of_tenant("failed", "statements of a tenant that have failed"),
-    _of_tenant("refused", "statements of a tenant that were refused"),
-    _of_tenant("processor_seconds", "processor time of members that a tenant has used"),
-    _of_tenant("waiting_seconds", "time for which statements of a tenant waited for their turn"),
-    _of_tenant("rows_read", "rows that kernel calls of a tenant have read"),
-    _of_tenant("sent_bytes", "bytes of the answers to a tenant"),
+    *_OF_TENANTS,
     Metric("secateur_tables", "gauge", "tables, without views and external tables"),
     Metric("secateur_table_rows", "gauge", "rows of a table; of the 100 largest tables", ("table",)),
     Metric("secateur_table_bytes", "gauge", "bytes of a table, backups included; of the 100 largest", ("table",)),

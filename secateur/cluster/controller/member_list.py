@@ -11,7 +11,7 @@ from secateur.cluster.controller.cluster_state import GONE, ClusterState
 from secateur.cluster.controller.holders import primaries_of
 from secateur.cluster.peers import Peers
 from secateur.partitioning.topology.topology import MemberAddress
-from secateur.protocol.membership import GetMembers, GetMemberStats, MemberInfo, Members, MemberStats
+from secateur.protocol.membership import GetMembers, GetMemberStats, MemberCounters, MemberInfo, Members, MemberStats
 from secateur.protocol.message import Message
 from secateur.wire import Reply, Request
 
@@ -20,7 +20,6 @@ R = TypeVar("R")
 _ANSWER_WAIT_S: Final = 2.0
 """Seconds that each member may take to report its contents, when all members are listed."""
 _NOTHING_SAID: Final = MemberStats()
-_COUNTERS: Final = frozenset(MemberStats.__struct_fields__).intersection(MemberInfo.__struct_fields__)
 
 
 class MemberList:
@@ -103,7 +102,7 @@ class MemberList:
             ),
             bytes=sum(table.bytes for table in known),
             draining=member.id in leaving.draining or member.id in leaving.drained,
-            **{name: getattr(stats, name) for name in _COUNTERS},
+            **{name: getattr(stats, name) for name in MemberCounters.__struct_fields__},
         )
 
 

@@ -329,16 +329,7 @@ class SystemTables:
 
     async def _job_rows(self) -> list[Row]:
         return [
-            {
-                "id": job.job_id,
-                "name": job.name,
-                "status": job.status,
-                "attempt": job.attempt,
-                "coordinator": job.coordinator,
-                "submitted": _moment(job.submitted_s),
-                "ended": _moment(job.ended_s),
-                "reason": job.reason,
-            }
+            {**asdict(job), "id": job.job_id, "submitted": _moment(job.submitted_s), "ended": _moment(job.ended_s)}
             for job in self._jobs.rows()
         ]
 
@@ -378,17 +369,12 @@ class SystemTables:
     async def _latencies(self) -> list[Row]:
         return [
             {
+                **asdict(total),
                 "member": member_id,
-                "execution": total.execution,
-                "statements": total.statements,
-                "elapsed_ms": total.elapsed_ms,
                 "p50_ms": total.latencies.percentile_ms(0.5),
                 "p99_ms": total.latencies.percentile_ms(0.99),
                 "bucket_ms": [up_to_ms for up_to_ms, _ in total.latencies.buckets],
                 "bucket_statements": [count for _, count in total.latencies.buckets],
-                "members_touched": total.members_touched,
-                "pruned": total.pruned,
-                "unpruned": total.unpruned,
             }
             for member_id, answer in await self._members.ask_all(GetStatements(totals_only=True))
             for total in answer.totals
@@ -416,19 +402,11 @@ def tenant_rows(answers: Iterable[TenantHours]) -> Iterable[Row]:
             known = lines.setdefault((line.hour, line.tenant), line)
             if known is not line:
                 known.add(line)
-    for (hour, tenant), line in sorted(lines.items()):
+    for (hour, _), line in sorted(lines.items()):
         timed = bool(line.latencies.total)
         yield {
-            "tenant": tenant,
+            **asdict(line),
             "hour": _moment(hour),
-            "statements": line.statements,
-            "failed": line.failed,
-            "refused": line.refused,
-            "processor_ms": 1000 * line.processor_s,
-            "waiting_ms": 1000 * line.waiting_s,
-            "rows_read": line.rows_read,
-            "rows": line.rows,
-            "bytes_sent": line.bytes_sent,
             "p50_ms": line.latencies.percentile_ms(0.5) if timed else None,
             "p99_ms": line.latencies.percentile_ms(0.99) if timed else None,
         }

@@ -9,30 +9,44 @@ controller has collected once for it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, get_type_hints
 
 import msgspec
 
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.column_type import parse_type
+from secateur.protocol.access import ResourceGroup
 from secateur.protocol.membership import MemberInfo
+from secateur.protocol.summaries import LatencyHistogram, TenantHour
 
 SCHEMA: Final = "secateur"
 """The schema of the system tables; also the catalog's name in ``information_schema``."""
 
 _TEXT, _NUMBER, _FLAG, _TEXTS, _MOMENT = "VARCHAR", "BIGINT", "BOOLEAN", "VARCHAR[]", "TIMESTAMP"
+_KINDS: Final[Mapping[object, str]] = {
+    str: _TEXT,
+    int: _NUMBER,
+    int | None: _NUMBER,
+    float: "DOUBLE",
+    float | None: "DOUBLE",
+    bool: _FLAG,
+    tuple[str, ...]: _TEXTS,
+}
+"""The types of columns by those of fields."""
 
 
 def _table(name: str, key: Mapping[str, str], /, **others: str) -> TableDef:
-    columns = tuple(Column(column, parse_type(kind), column not in key) for column, kind in {**key, **others}.items())
+    kinds = {**key, **others, **key}  # those of the key come first, as it says
+    columns = tuple(Column(column, parse_type(kind), column not in key) for column, kind in kinds.items())
     return TableDef(name, 0, columns, tuple(key), PartitionScheme(), replicated=True)
 
 
-def _columns_of(row: type[msgspec.Struct]) -> dict[str, str]:
-    """The columns of a table whose rows are these values."""
-    kinds = {str: _TEXT, int: _NUMBER, bool: _FLAG}
-    return {field.name: kinds[field.type] for field in msgspec.structs.fields(row)}
+def _columns_of(row: type[msgspec.Struct], last: tuple[str, ...] = ()) -> dict[str, str]:
+    """The columns of a table whose rows are these values: their fields in order, but for the last ones."""
+    hints = get_type_hints(row)
+    names = sorted(row.__struct_fields__, key=lambda name: name in last)
+    return {name: _KINDS[hints[name]] for name in names if hints[name] is not LatencyHistogram}
 
 
 _STATEMENT_KEY: Final = {"member": _TEXT, "number": _NUMBER}
@@ -64,7 +78,7 @@ _ENDED_STATEMENT: Final = {
 }
 
 _TABLES: Final = (
-    _table("members", {"id": _TEXT}, **_columns_of(MemberInfo)),
+    _table("members", {"id": _TEXT}, **_columns_of(MemberInfo, last=("draining", "serving"))),
     _table("types", {"type_name": _TEXT}, data_type=_TEXT, sql=_TEXT),
     _table(
         "tables",
@@ -146,31 +160,8 @@ _TABLES: Final = (
         share_error="DOUBLE",
         sampled=_NUMBER,
     ),
-    _table(
-        "resource_groups",
-        {"name": _TEXT},
-        roles=_TEXTS,
-        weight="DOUBLE",
-        max_running=_NUMBER,
-        statement_timeout_ms=_NUMBER,
-        max_memory=_NUMBER,
-        max_rows=_NUMBER,
-        rate="DOUBLE",
-    ),
-    _table(
-        "tenants",
-        {"tenant": _TEXT, "hour": _MOMENT},
-        statements=_NUMBER,
-        failed=_NUMBER,
-        refused=_NUMBER,
-        processor_ms="DOUBLE",
-        waiting_ms="DOUBLE",
-        rows_read=_NUMBER,
-        rows=_NUMBER,
-        bytes_sent=_NUMBER,
-        p50_ms="DOUBLE",
-        p99_ms="DOUBLE",
-    ),
+    _table("resource_groups", {"name": _TEXT}, **_columns_of(ResourceGroup)),
+    _table("tenants", {"tenant": _TEXT, "hour": _MOMENT}, **_columns_of(TenantHour), p50_ms="DOUBLE", p99_ms="DOUBLE"),
     _table(
         "tokens",
         {"id": _TEXT},

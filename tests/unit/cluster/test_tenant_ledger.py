@@ -67,7 +67,7 @@ def test_statements_and_counters_stand_in_the_hour_in_which_they_ended() -> None
     assert set(lines) == {("b", 9 * 3600), ("a", 10 * 3600), ("a", 11 * 3600)}
     first = lines["a", 36_000]
     assert (first.statements, first.failed, first.refused, first.rows, first.rows_read) == (5, 1, 2, 5, 100)
-    assert (first.processor_s, first.waiting_s, first.latencies.total) == (2.0, 0.25, 2)
+    assert (first.processor_ms, first.waiting_ms, first.latencies.total) == (2000.0, 250.0, 2)
     assert first.bytes_sent > 0
     assert lines["a", 39_600].rows == 7
 
@@ -78,10 +78,10 @@ def test_the_tenants_that_use_least_stand_in_one_line() -> None:
     for number in range(100):
         accounts.of(peer(token(f"t{number}"))).use.kernel_s = float(number)
     ledger.fold()
-    lines = {line.tenant: line.processor_s for line in ledger.lines()}
+    lines = {line.tenant: line.processor_ms for line in ledger.lines()}
     assert len(lines) <= 12
     assert {"others", "t99", "t98", "t97"} <= set(lines)
-    assert sum(lines.values()) == sum(range(100))
+    assert sum(lines.values()) == 1000 * sum(range(100))
 
 
 def test_lines_of_a_day_are_kept() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from secateur.cluster.member.admission.statement_admission import Admissions
@@ -23,12 +23,7 @@ from secateur.wire import Reply, Request
 
 @dataclass(slots=True)
 class WorkCounts:
-    """Counts since the member is there; changed on its event loop.
-
-    Attributes:
-        executions: Statements, changes and jobs that it was asked to run, or to run a part of.
-        frames_received: Frames of statements, jobs, loads and data; housekeeping does not count.
-    """
+    """Counts since the member is there, as in ``MemberCounters``; changed on its event loop."""
 
     executions: int = 0
     frames_received: int = 0
@@ -83,8 +78,7 @@ class StoredStats:
         return Reply(
             MemberStats(
                 tables=tables,
-                executions=self._counts.executions,
-                frames_received=self._counts.frames_received,
+                **asdict(self._counts),
                 running_jobs=self._jobs.running_executions,
                 open_results=self._storage.results.count,
                 open_result_bytes=self._storage.results.held_bytes,

@@ -97,8 +97,8 @@ class TenantLedger:
             line = self._line(self._now, account.name)
             line.statements += use.gets
             line.refused += use.refused
-            line.processor_s += use.short_s + use.kernel_s
-            line.waiting_s += use.waited_s
+            line.processor_ms += 1000 * (use.short_s + use.kernel_s)
+            line.waiting_ms += 1000 * use.waited_s
             line.rows_read += use.rows_read
             line.bytes_sent += use.bytes_sent
         self._accounts.forget_unused()
@@ -130,7 +130,7 @@ class TenantLedger:
         if len(lines) <= (_SLACK * most if hour == self._now else most):
             return
         others = lines.pop(OTHERS, None) or TenantHour(OTHERS, hour)
-        by_use = sorted(lines.values(), key=lambda line: (line.processor_s, line.statements))
+        by_use = sorted(lines.values(), key=lambda line: (line.processor_ms, line.statements))
         for line in by_use[: len(lines) - most + 1]:
             others.add(line)
             del lines[line.tenant]
