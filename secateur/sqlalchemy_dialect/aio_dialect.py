@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, Self
 
 from sqlalchemy.engine.url import URL
 from sqlalchemy.pool import AsyncAdaptedQueuePool, Pool
+from sqlalchemy.util import await_only
 
 from secateur.aio.event_loop import LoopWaits
 from secateur.client.connect import open_session
@@ -17,8 +19,26 @@ from secateur.client.dbapi.rows import Rows, StreamedRows
 from secateur.sqlalchemy_dialect.dialect import SecateurDialect, SecateurExecutionContext
 
 
+async def _nothing() -> None:
+    """What an execution awaits, whether it has waited for a member or not.
+
+    Of one that has awaited nothing, SQLAlchemy says that its driver blocks; but the client answers ``SELECT 1`` itself,
+    and an answer may be there before it is waited for.
+    """
+
+
 class _StreamingCursor(Cursor):
     """Its rows come as they are awaited: ``AsyncConnection.stream``."""
+
+    def execute(self, operation: str, parameters: Parameters = (), *, timeout: float | None = None) -> Self:
+        super().execute(operation, parameters, timeout=timeout)
+        await_only(_nothing())
+        return self
+
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Self:
+        super().executemany(operation, seq_of_parameters)
+        await_only(_nothing())
+        return self
 
     async def _async_soft_close(self) -> None:
         """SQLAlchemy asks for it where it hands rows on that are here."""

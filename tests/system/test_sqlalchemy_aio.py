@@ -103,6 +103,24 @@ def test_tasks_share_an_engine_and_the_loop_goes_on(alone: Cluster) -> None:
     in_loop(alone, work)
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT 1",
+        "SELECT * FROM orders WHERE false",
+        "SELECT * FROM orders WHERE id = NULL",
+        "DELETE FROM orders WHERE 1 = 0",
+    ],
+)
+def test_what_the_client_answers_itself_has_been_awaited(alone: Cluster, statement: str) -> None:
+    async def work(engine: AsyncEngine) -> None:
+        async with engine.begin() as conn:
+            for _ in range(3):  # the plan of the first one answers the others
+                await conn.execute(text(statement))
+
+    in_loop(alone, work)
+
+
 def test_large_results_are_whole_or_streamed(alone: Cluster) -> None:
     async def work(engine: AsyncEngine) -> None:
         large = text("SELECT i, repeat('é', 100) AS v FROM range(100000) t(i)")
