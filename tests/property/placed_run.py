@@ -259,7 +259,7 @@ def main() -> int:
     print(*mismatches, sep="\n")
     print(f"{len(mismatches)} statements ran undivided because their stages do not bind as the statement")
     print(f"failed seeds: {sorted(failed)}" if failed else "every answer was DuckDB's")
-    return int(bool(failed) or len(mismatches) > total * _UNDIVIDED_SHARE)
+    return int(bool(failed) or len(mismatches) > max(1, total * _UNDIVIDED_SHARE))
 
 
 if __name__ == "__main__":
