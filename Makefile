@@ -51,7 +51,7 @@ demo: $(STAMP) java ## real flights: Spark loads three Ray members, pruned SQL r
 # with those that do little else, and the other two fill two cores. With a fourth it took as long, and each test longer.
 WORKERS ?= 3
 PYTEST_WORKERS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-# Of a test with many cases it runs a half or a third, others each time: `make check` runs all cases of what a change touches,
+# Of a test with many cases it runs a half or a quarter, others each time: `make check` runs all cases of what a change touches,
 # test-newest those of all unit tests and plans, and `make test CASES=all` all; so does who chooses tests by PYTEST_ARGS.
 SAMPLE = $(if $(CASES)$(PYTEST_ARGS),,--sample=$(SEED))
 test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: some nine minutes on two cores; SEED=n CASES=all

@@ -60,9 +60,9 @@ WAITING = (
     "tests/unit/cluster/test_plan_source.py",
 )
 """Files that wait for most of their time, until a member counts as lost, the longest first."""
-CASES_MIN = 8
+CASES_MIN = 5
 MANY_CASES = 24
-"""Where a test has so many cases, a half or a third of them finds nearly what all find; two samples are different."""
+"""Where a test has so many cases, a half or a quarter of them finds nearly what all find; two samples are different."""
 SPARK_PYTHON = str(Path(__file__).parent / "spark_python")
 _numbers = itertools.count(1)
 
@@ -91,7 +91,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--sample",
         type=int,
         metavar="SEED",
-        help=f"of each test with {CASES_MIN} cases or more, run a half, with {MANY_CASES} or more a third; SEED decides"
+        help=f"of each test with {CASES_MIN} cases or more, run a half, with {MANY_CASES} or more a quarter; SEED decides"
         " which ones (default: all cases)",
     )
 
@@ -114,13 +114,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def not_sampled(cases: Iterable[str], seed: int) -> set[str]:
-    """The cases that a sample leaves out: of each test with many, about one of two, or two of three."""
+    """The cases that a sample leaves out: of each test with many, about one of two, or three of four."""
     tests: dict[str, list[str]] = {}
     for case in cases:
         tests.setdefault(case.partition("[")[0], []).append(case)
     many = [test for test in tests.values() if len(test) >= CASES_MIN]
     return {
-        case for test in many for case in test if is_left_out(f"{seed} {case}", 3 if len(test) >= MANY_CASES else 2)
+        case for test in many for case in test if is_left_out(f"{seed} {case}", 4 if len(test) >= MANY_CASES else 2)
     }
 
 
