@@ -239,6 +239,9 @@ class Distributor:
         ]
         if plain and any(set(key) <= {old for old, _ in columns} for key in place.keys):
             return child.with_columns(whole, columns, rows)
+        if not relation.groups and not relation.expressions:  # of HAVING alone: one row, of whatever rows
+            sent = self._exchanges.send(child, ())
+            return Placed(replace(relation, children=(sent,)), AtCoordinator(), rows)
         split = split_aggregation(relation)
         if split is None:
             gathered = self._exchanges.gather(
