@@ -31,7 +31,7 @@ import secateur
 from secateur.cli.rendering import CommandError
 from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE, parse_address
 from secateur.errors import InterfaceError
-from secateur.protocol.decoders import from_json
+from secateur.protocol.codec import from_json
 
 DEFAULT_NAME: Final = "default"
 HOME_VARIABLE: Final = "SECATEUR_HOME"

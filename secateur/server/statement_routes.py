@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from secateur.errors import InternalError
 from secateur.http.json_values import parameters_of
 from secateur.planner.system.tables import SYSTEM_TABLES
-from secateur.protocol.decoders import from_json
+from secateur.protocol.codec import from_json
 from secateur.server import forms
 from secateur.server.answers import (
     STREAMED_ANSWERS,

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from secateur.cluster.controller.access_commands import TokenCommands
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.commands import ControllerCommands
-from secateur.cluster.controller.holders import served_by
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.loads import LoadPublisher
@@ -29,7 +29,6 @@ from secateur.cluster.controller.system_tables import SystemTables
 from secateur.cluster.controller.table_checks import ControllerTableChecks
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.takeover import Takeover
-from secateur.cluster.controller.token_commands import TokenCommands
 from secateur.cluster.controller.view_commands import ExternalTableCommands, ViewCommands
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
 from secateur.cluster.loop_thread import BackgroundTasks, threads_end
@@ -40,6 +39,7 @@ from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import LOOPBACK, ProcessAddress, listening
 from secateur.errors import ProtocolError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef, TableDefinition
+from secateur.partitioning.topology.owner_routing import served_by
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol import catalog, membership, recovery
 from secateur.protocol.catalog import RegisterExternalTable

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.history import LoadHistory
-from secateur.cluster.controller.holders import by_primary, copies_of
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.loads import LoadPublication, LoadPublisher
 from secateur.cluster.controller.running_requests import RequestState, RunningRequests
@@ -28,6 +27,7 @@ from secateur.cluster.member.statements.local_execution import bound_partitions
 from secateur.errors import LoadFailedError, MemberLostError, OperationalError, ProgrammingError, TopologyChangedError
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.owner_routing import by_primary, copies_of
 from secateur.protocol import changes
 from secateur.protocol.changes import GetLoadOutcome, LoadOutcomeAnswer
 from secateur.protocol.hello import GivenVersions

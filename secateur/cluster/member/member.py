@@ -22,20 +22,19 @@ from secateur.cluster.member.admission.tenants import TenantAccounts
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.changes.row_guards import RowGuards
+from secateur.cluster.member.lease_keeper import LeaseKeeper
 from secateur.cluster.member.member_connections import MemberConnections
 from secateur.cluster.member.member_engine import MemberEngine
 from secateur.cluster.member.member_replication import MemberReplication
-from secateur.cluster.member.member_statements import MemberStatements
+from secateur.cluster.member.member_statements import MemberStatements, StatementHandlers
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.member_threads import MemberThreads
-from secateur.cluster.member.membership.lease_keeper import LeaseKeeper
-from secateur.cluster.member.membership.membership import KnownMetadata, Membership
+from secateur.cluster.member.membership import KnownMetadata, Membership
 from secateur.cluster.member.monitoring.slow_statements import SlowStatements
 from secateur.cluster.member.monitoring.statement_log import StatementLog
 from secateur.cluster.member.monitoring.stored_stats import StoredStats, WorkCounts
 from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
-from secateur.cluster.member.persistence.persistence import Persistence
-from secateur.cluster.member.statement_handlers import StatementHandlers
+from secateur.cluster.member.persistence import Persistence
 from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.table_checks import MemberTableChecks
 from secateur.cluster.member.tables.background_folds import BackgroundFolds

@@ -9,8 +9,8 @@ from secateur.cluster.member.admission.memory_admission import (
     memory_limit_of,
 )
 from secateur.cluster.member.changes.change_registry import ChangeRegistry
+from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
-from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.statements.open_results import OpenResults
 from secateur.cluster.member.statements.open_snapshots import OpenSnapshots
 from secateur.cluster.member.tables.table_directory import TableDirectory

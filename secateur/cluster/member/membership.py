@@ -11,7 +11,7 @@ from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.member.member_connections import MemberConnections
 from secateur.cluster.member.member_replication import MemberReplication
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.persistence.persistence import Persistence
+from secateur.cluster.member.persistence import Persistence
 from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.tables.table_directory import TableDirectory, owner_pages, range_pages
 from secateur.cluster.settings import ClusterSettings
