@@ -33,7 +33,7 @@ from secateur.cluster.controller.view_commands import ExternalTableCommands, Vie
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
 from secateur.cluster.loop_thread import BackgroundTasks, threads_end
 from secateur.cluster.member.changes.change_turns import ChangeTurns, full_table
-from secateur.cluster.member.tables.table_directory import owner_pages, range_pages
+from secateur.cluster.member.table_directory import owner_pages, range_pages
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import LOOPBACK, ProcessAddress, listening

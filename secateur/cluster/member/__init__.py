@@ -30,10 +30,10 @@ _FILES = {
     "statements.open_results": ["GRANT_BYTES_MAX", "OpenResults", "within_bounds"],
     "statements.query_steps": ["PartResult", "SteppedQueries", "combined_result", "run_in_steps"],
     "table_checks": ["MemberTableChecks", "check_plan"],
-    "tables.alterations": ["MemberAlterations", "Alterations"],
-    "tables.table_directory": ["TableDirectory"],
+    "alterations": ["MemberAlterations", "Alterations"],
+    "table_directory": ["TableDirectory"],
     "monitoring.stored_stats": ["EstimateMisses"],
-    "tables.stored_tables": ["MemberCopies"],
+    "stored_tables": ["MemberCopies"],
     "statements.prepared_statements": ["check_state", "marks_of", "read_here"],
     "statements.run_modes": ["in_some_form"],
 }

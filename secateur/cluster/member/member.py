@@ -19,11 +19,11 @@ from secateur.cluster.member.admission.memory_admission import kernel_memory_of
 from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.admission.tenant_gate import TenantGate
 from secateur.cluster.member.admission.tenants import TenantAccounts
+from secateur.cluster.member.background_folds import BackgroundFolds
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.changes.row_guards import RowGuards
 from secateur.cluster.member.lease_keeper import LeaseKeeper
-from secateur.cluster.member.member_connections import MemberConnections
 from secateur.cluster.member.member_engine import MemberEngine
 from secateur.cluster.member.member_replication import MemberReplication
 from secateur.cluster.member.member_statements import MemberStatements, StatementHandlers
@@ -36,9 +36,9 @@ from secateur.cluster.member.monitoring.stored_stats import StoredStats, WorkCou
 from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
 from secateur.cluster.member.persistence import Persistence
 from secateur.cluster.member.statements.plans import MemberPlans
+from secateur.cluster.member.stored_tables import MemberStatistics
 from secateur.cluster.member.table_checks import MemberTableChecks
-from secateur.cluster.member.tables.background_folds import BackgroundFolds
-from secateur.cluster.member.tables.stored_tables import MemberStatistics
+from secateur.cluster.peers import MemberConnections
 from secateur.cluster.plan_source import PlanSource
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import LOOPBACK, ProcessAddress, listening

@@ -16,13 +16,12 @@ from secateur.cluster.member.changes.change_registry import RecordedChange
 from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.cluster.member.jobs import MemberAttempts, MemberJobs
 from secateur.cluster.member.kept_jobs import JobFiles, KeptJobsOfMember, LiveMetrics
-from secateur.cluster.member.member_connections import MemberConnections
 from secateur.cluster.member.member_replication import MemberReplication
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.member_threads import MemberThreads
 from secateur.cluster.member.monitoring.stored_stats import WorkCounts
 from secateur.cluster.member.statements.plans import MemberPlans
-from secateur.cluster.peers import ControllerRequests, Peers
+from secateur.cluster.peers import ControllerRequests, MemberConnections, Peers
 from secateur.cluster.plan_source import SourceQueries
 from secateur.cluster.settings import ClusterSettings
 from secateur.engine.kernels.fragment import run

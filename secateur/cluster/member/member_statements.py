@@ -13,7 +13,6 @@ from secateur.cluster.member.changes.change_feeds import MemberChangeFeeds
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.changes.writes import confirmed, made_in_turns
-from secateur.cluster.member.member_connections import MemberConnections
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.member_threads import MemberThreads
 from secateur.cluster.member.monitoring.statement_log import StatementLog
@@ -25,6 +24,7 @@ from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.statements.query_steps import SteppedQueries
 from secateur.cluster.member.statements.snapshots import MemberSnapshots
 from secateur.cluster.member.statements.statements import StatementRunner
+from secateur.cluster.peers import MemberConnections
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.threads import WORK

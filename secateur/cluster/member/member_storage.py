@@ -13,7 +13,7 @@ from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.member.monitoring.hot_keys import HotKeySampler
 from secateur.cluster.member.statements.open_results import OpenResults
 from secateur.cluster.member.statements.open_snapshots import OpenSnapshots
-from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.settings import ClusterSettings
 from secateur.storage.log.disk import Disk
 from secateur.storage.member_store import MemberStore

@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Final
 
-from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.engine.threads import in_thread
 from secateur.storage.fold_queue import FoldQueue
 from secateur.storage.partition import Partition
