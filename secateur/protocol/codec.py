@@ -123,7 +123,7 @@ def _codec_of(kind: Any) -> Codec[Any]:
 
 
 def _reader_of(kind: Any, decode_one: Callable[[bytes | memoryview], T]) -> Callable[[bytes | memoryview], T]:
-    name = _name(kind)
+    name = getattr(kind, "__name__", str(kind))
 
     def read(data: bytes | memoryview) -> T:
         if len(data) > UNCOUNTED_BYTES_MAX:
@@ -202,10 +202,6 @@ def _inner(part: inspect.Type) -> Sequence[inspect.Type]:
             return [key, value]
         case _:
             return []
-
-
-def _name(kind: Any) -> str:
-    return getattr(kind, "__name__", str(kind))
 
 
 _making: Final = forks_wait_for(threading.RLock())  # the collector may run a finalizer inside that reads an answer

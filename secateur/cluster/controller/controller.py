@@ -136,8 +136,8 @@ class Controller:
             Operation.HELLO: self._hello,
             Operation.GET_TOPOLOGY: self._send_topology,
             Operation.GET_TABLES: self._send_tables,
-            Operation.GET_OWNER_PAGES: self._send_owner_pages,
-            Operation.GET_RANGES: self._send_ranges,
+            Operation.GET_OWNER_PAGES: lambda request: Reply(owner_pages(self._state.topology, request.message)),
+            Operation.GET_RANGES: lambda request: Reply(range_pages(self._state.catalog.tables(), request.message)),
             Operation.GET_TABLE_VERSIONS: self._send_table_versions,
             Operation.REFRESH_STATISTICS: self._refresh_statistics,
             Operation.PREPARE: self._statements.prepare,
@@ -258,12 +258,6 @@ class Controller:
         outlines = request.message.outlines
         definitions = [TableDefinition.of(table, known=known, outline=outlines) for table in tables]
         return Reply(catalog.Tables(tables=definitions, **self._versions()))
-
-    def _send_owner_pages(self, request: Request[catalog.GetOwnerPages]) -> Reply[catalog.OwnerPages]:
-        return Reply(owner_pages(self._state.topology, request.message))
-
-    def _send_ranges(self, request: Request[catalog.GetRanges]) -> Reply[catalog.RangePages]:
-        return Reply(range_pages(self._state.catalog.tables(), request.message))
 
     def _send_table_versions(self, request: Request[catalog.GetTableVersions]) -> Reply[catalog.TableVersions]:
         known = {table.table_id: table.version for table in self._state.catalog.tables()}

@@ -126,17 +126,13 @@ def split(table: pa.Table | pa.RecordBatch, tdef: TableDef) -> dict[int, pa.Tabl
         # numpy sorts 16-bit integers by radix, in linear time.
         order = np.argsort(ids.astype(np.uint16) if tdef.partition_count <= 2**16 else ids, kind="stable")
         ids = ids[order]
-        rows = _take(rows, order)
+        rows = rows.combine_chunks().take(row_numbers(order))
     starts = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
     ends = np.append(starts[1:], len(ids))
     return {
         int(ids[start]): rows.slice(start, end - start)
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     }
-
-
-def _take(rows: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
-    return rows.combine_chunks().take(row_numbers(order))
 
 
 def copies_of(topology: Topology, table: TableDef, member_id: str) -> list[int]:
