@@ -292,6 +292,9 @@ Token: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+TlsKey: TypeAlias = Annotated[
+    Path | None, typer.Option(exists=True, dir_okay=False, help="Its private key; by default it is in the same file.")
+]
 LogFormat: TypeAlias = Annotated[
     Literal["text", "json"],
     typer.Option("--log-format", help="text, or json: log lines on standard error, one object a line."),
