@@ -19,7 +19,6 @@ from secateur.cluster.member.admission.memory_admission import kernel_memory_of
 from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.admission.tenant_gate import TenantGate
 from secateur.cluster.member.admission.tenants import TenantAccounts
-from secateur.cluster.member.background_folds import BackgroundFolds
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.changes.row_guards import RowGuards
@@ -27,7 +26,7 @@ from secateur.cluster.member.lease_keeper import LeaseKeeper
 from secateur.cluster.member.member_engine import MemberEngine
 from secateur.cluster.member.member_replication import MemberReplication
 from secateur.cluster.member.member_statements import MemberStatements, StatementHandlers
-from secateur.cluster.member.member_storage import MemberStorage
+from secateur.cluster.member.member_storage import BackgroundFolds, MemberStorage
 from secateur.cluster.member.member_threads import MemberThreads
 from secateur.cluster.member.membership import KnownMetadata, Membership
 from secateur.cluster.member.monitoring.slow_statements import SlowStatements
@@ -212,7 +211,7 @@ class Member:
             await self._recover(self._replication.persistence)
         await self._server.start()
         self._background.start(self._turn(), f"member {self.member_id} turns")
-        folds = BackgroundFolds(self._storage.store.folds, self._storage.places, self._threads.changing)
+        folds = BackgroundFolds(self._storage, self._threads.changing)
         self._background.start(folds.run(), f"member {self.member_id} merges recent changes")
 
     async def start_in_place(self) -> bool:
