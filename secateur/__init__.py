@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
+from secateur.exports import exports
+
 if TYPE_CHECKING:
     import secateur.aio as aio
     import secateur.connectors as connectors
@@ -125,65 +127,62 @@ _MODULES: Final = {
 }
 """Modules that are imported when they are asked for by their short names."""
 
-_LATER: Final = {
-    "BINARY": "secateur.client.dbapi.pep249",
-    "Binary": "secateur.client.dbapi.pep249",
-    "Cluster": "secateur.cluster",
-    "Connection": "secateur.client",
-    "CostModel": "secateur.planner.cost_model",
-    "Cursor": "secateur.client",
-    "DAG": "secateur.dag",
-    "DATETIME": "secateur.client.dbapi.pep249",
-    "DataError": "secateur.errors",
-    "DatabaseError": "secateur.errors",
-    "Date": "secateur.client.dbapi.pep249",
-    "DateFromTicks": "secateur.client.dbapi.pep249",
-    "EngineLimits": "secateur.engine_limits",
-    "Error": "secateur.errors",
-    "Explain": "secateur.client",
-    "IntegrityError": "secateur.errors",
-    "InterfaceError": "secateur.errors",
-    "InternalError": "secateur.errors",
-    "Job": "secateur.client",
-    "JobConfig": "secateur.dag",
-    "JobInfo": "secateur.client",
-    "JobStatus": "secateur.client",
-    "Jwt": "secateur.wire",
-    "LightJob": "secateur.client",
-    "MemberInfo": "secateur.cluster",
-    "NUMBER": "secateur.client.dbapi.pep249",
-    "NotSupportedError": "secateur.errors",
-    "OperationalError": "secateur.errors",
-    "Pipeline": "secateur.pipeline",
-    "ProgrammingError": "secateur.errors",
-    "QueryStats": "secateur.client",
-    "ROWID": "secateur.client.dbapi.pep249",
-    "STRING": "secateur.client.dbapi.pep249",
-    "TableHandle": "secateur.client",
-    "Time": "secateur.client.dbapi.pep249",
-    "TimeFromTicks": "secateur.client.dbapi.pep249",
-    "Timestamp": "secateur.client.dbapi.pep249",
-    "TimestampFromTicks": "secateur.client.dbapi.pep249",
-    "Tls": "secateur.wire",
-    "Warning": "secateur.errors",
-    "apilevel": "secateur.client.dbapi.pep249",
-    "attach": "secateur.cluster",
-    "between": "secateur.dag",
-    "connect": "secateur.client.connect",
-    "from_": "secateur.dag",
-    "load_ipython_extension": "secateur.notebook",
-    "paramstyle": "secateur.client.dbapi.pep249",
-    "start": "secateur.cluster",
-    "threadsafety": "secateur.client.dbapi.pep249",
+_FILES = {
+    "client": [
+        "Connection",
+        "Cursor",
+        "Explain",
+        "Job",
+        "JobInfo",
+        "JobStatus",
+        "LightJob",
+        "QueryStats",
+        "TableHandle",
+    ],
+    "client.connect": ["connect"],
+    "client.dbapi.pep249": [
+        "BINARY",
+        "Binary",
+        "DATETIME",
+        "Date",
+        "DateFromTicks",
+        "NUMBER",
+        "ROWID",
+        "STRING",
+        "Time",
+        "TimeFromTicks",
+        "Timestamp",
+        "TimestampFromTicks",
+        "apilevel",
+        "paramstyle",
+        "threadsafety",
+    ],
+    "cluster": ["Cluster", "MemberInfo", "attach", "start"],
+    "dag": ["DAG", "JobConfig", "between", "from_"],
+    "engine_limits": ["EngineLimits"],
+    "errors": [
+        "DataError",
+        "DatabaseError",
+        "Error",
+        "IntegrityError",
+        "InterfaceError",
+        "InternalError",
+        "NotSupportedError",
+        "OperationalError",
+        "ProgrammingError",
+        "Warning",
+    ],
+    "notebook": ["load_ipython_extension"],
+    "pipeline": ["Pipeline"],
+    "planner.cost_model": ["CostModel"],
+    "wire": ["Jwt", "Tls"],
 }
+
+_, _later = exports(__name__, _FILES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(_MODULES[name])
-    if name not in _LATER:
-        raise AttributeError(f"module 'secateur' has no attribute {name!r}")
-    return getattr(importlib.import_module(_LATER[name]), name)
+    return importlib.import_module(_MODULES[name]) if name in _MODULES else _later(name)
 
 
 def __dir__() -> list[str]:

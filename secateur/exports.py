@@ -25,7 +25,8 @@ def exports(room: str, files: Mapping[str, Sequence[str]]) -> tuple[list[str], C
 
     Args:
         room: The dotted name of the package.
-        files: The names that it exports, by the file of the room that defines them.
+        files: The names that it exports, by the file of the room that defines them; one that begins with a dot lies in
+            the folder around the room.
 
     Source: PEP 562.
     """
@@ -34,7 +35,7 @@ def exports(room: str, files: Mapping[str, Sequence[str]]) -> tuple[list[str], C
     def load(name: str) -> Any:
         if name not in home:
             raise AttributeError(f"module {room!r} has no attribute {name!r}; it exports {', '.join(sorted(home))}")
-        return getattr(importlib.import_module(f"{room}.{home[name]}"), name)
+        return getattr(importlib.import_module(f".{home[name]}", room), name)
 
     return sorted(home), load
 

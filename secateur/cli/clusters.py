@@ -31,7 +31,7 @@ import secateur
 from secateur.cli.rendering import CommandError
 from secateur.client.connect import ADDRESS_VARIABLE, TOKEN_VARIABLE, parse_address
 from secateur.errors import InterfaceError
-from secateur.protocol.decoders import from_json
+from secateur.protocol.codec import from_json
 
 DEFAULT_NAME: Final = "default"
 HOME_VARIABLE: Final = "SECATEUR_HOME"
@@ -291,6 +291,9 @@ Token: TypeAlias = Annotated[
         help=f"The secret of the cluster. Left out: that of the one that was started here, or {TOKEN_VARIABLE}.",
         show_default=False,
     ),
+]
+TlsKey: TypeAlias = Annotated[
+    Path | None, typer.Option(exists=True, dir_okay=False, help="Its private key; by default it is in the same file.")
 ]
 LogFormat: TypeAlias = Annotated[
     Literal["text", "json"],

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from secateur import Tls
-from secateur.cli.clusters import Address, AsJson, ClusterName, LogFormat, Token, located
+from secateur.cli.clusters import Address, AsJson, ClusterName, LogFormat, TlsKey, Token, located
 from secateur.cli.rendering import CommandError, print_done
 from secateur.structured_logs import use_log_format
 
@@ -24,10 +24,7 @@ def dashboard(
     tls_certificate: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="Serve HTTPS with this certificate, a PEM file.")
     ] = None,
-    tls_key: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="Its private key; by default it is in the same file."),
-    ] = None,
+    tls_key: TlsKey = None,
     log_format: LogFormat = "text",
     token: Token = None,
     as_json: AsJson = False,

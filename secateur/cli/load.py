@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 from rich.console import Console
@@ -25,6 +25,8 @@ from secateur.errors import DuplicateKeyError
 from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.sql_text import quoted, text_literal
+
+_Tables: TypeAlias = Annotated[list[str] | None, typer.Option("--table", help="Only this table; may be given again.")]
 
 
 def load(
@@ -202,7 +204,7 @@ def export(
 
 def backup(
     folder: Annotated[Path, typer.Argument(help="A new folder of this machine.", file_okay=False)],
-    tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; may be given again.")] = None,
+    tables: _Tables = None,
     address: AddressOption = None,
     name: ClusterName = None,
     token: Token = None,
@@ -224,7 +226,7 @@ def backup(
 
 def restore(
     folder: Annotated[Path, typer.Argument(help="The folder of a backup.", exists=True, file_okay=False)],
-    tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; may be given again.")] = None,
+    tables: _Tables = None,
     replace: Annotated[bool, typer.Option("--replace", help="Take the place of tables that are there.")] = False,
     address: AddressOption = None,
     name: ClusterName = None,

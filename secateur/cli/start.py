@@ -29,6 +29,7 @@ from secateur.cli.clusters import (
     KnownCluster,
     LogFormat,
     NewName,
+    TlsKey,
     Token,
     connected,
     keep,
@@ -80,10 +81,7 @@ def start(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="Encrypt all connections with this certificate, a PEM file."),
     ] = None,
-    tls_key: Annotated[
-        Path | None,
-        typer.Option(exists=True, dir_okay=False, help="Its private key; by default it is in the same file."),
-    ] = None,
+    tls_key: TlsKey = None,
     tls_ca: Annotated[
         Path | None,
         typer.Option(

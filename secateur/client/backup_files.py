@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from secateur.errors import DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.types.arrow_layout import INTERVAL_LAYOUT, interval_cells, map_leaves, with_parts
-from secateur.protocol.decoders import from_json
+from secateur.protocol.codec import from_json
 
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = "secateur-backup"

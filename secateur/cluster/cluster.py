@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from html import escape
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, ParamSpec, Self, TypeVar
 
 from secateur import errors
@@ -287,9 +286,7 @@ class Cluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _repr_html_(self) -> str:

@@ -16,8 +16,7 @@ import xxhash
 
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import DamagedDirectoryError, DiskError, ProgrammingError
-from secateur.protocol.codec import decode, encode
-from secateur.protocol.decoders import from_json
+from secateur.protocol.codec import decode, encode, from_json
 from secateur.protocol.recovery import ClusterRecord, ControllerState
 from secateur.storage.log.disk import Disk
 

@@ -8,8 +8,9 @@ than all of them take to be imported.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from secateur.exports import exports
 
 if TYPE_CHECKING:
     from secateur.connectors.external.connector import (
@@ -54,34 +55,16 @@ __all__ = [
     "table_source",
 ]
 
-_LATER: Final = {
-    "Connector": "secateur.connectors.external.connector",
-    "ConnectorContext": "secateur.connectors.external.connector",
-    "ConnectorPartition": "secateur.connectors.external.connector",
-    "ExternalScanRequest": "secateur.connectors.external.connector",
-    "RowPredicate": "secateur.partitioning.pruning.row_predicate",
-    "ValueSet": "secateur.partitioning.pruning.row_predicate",
-    "batch_source": "secateur.connectors.functions",
-    "between": "secateur.partitioning.pruning.row_predicate",
-    "collect": "secateur.connectors.functions",
-    "csv_folder": "secateur.connectors.external.folder",
-    "file_source": "secateur.connectors.files",
-    "function_sink": "secateur.connectors.functions",
-    "generator_source": "secateur.connectors.functions",
-    "iterable_source": "secateur.connectors.functions",
-    "logger_sink": "secateur.connectors.functions",
-    "one_of": "secateur.partitioning.pruning.row_predicate",
-    "parquet_folder": "secateur.connectors.external.folder",
-    "parquet_sink": "secateur.connectors.files",
-    "table_sink": "secateur.connectors.table",
-    "table_source": "secateur.connectors.table",
+_FILES = {
+    ".partitioning.pruning.row_predicate": ["RowPredicate", "ValueSet", "between", "one_of"],
+    "external.connector": ["Connector", "ConnectorContext", "ConnectorPartition", "ExternalScanRequest"],
+    "external.folder": ["csv_folder", "parquet_folder"],
+    "files": ["file_source", "parquet_sink"],
+    "functions": ["batch_source", "collect", "function_sink", "generator_source", "iterable_source", "logger_sink"],
+    "table": ["table_sink", "table_source"],
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_LATER[name]), name)
+_, __getattr__ = exports(__name__, _FILES)
 
 
 def __dir__() -> list[str]:

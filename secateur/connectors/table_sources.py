@@ -24,9 +24,8 @@ from msgspec import structs
 
 from secateur.client.dbapi.parameters import plain_value
 from secateur.dag.codec import portable
-from secateur.dag.parameter import Param, bind_value
 from secateur.dag.placement import Anywhere, OnPartitions, Placement
-from secateur.dag.processor import Emitter, Params, Processor
+from secateur.dag.processor import Emitter, Param, Params, Processor, bind_value
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SourceQuery, SupplierContext
 from secateur.engine.exchange.batches import batches_of
 from secateur.engine.kernels.fragment import Fragment
@@ -235,7 +234,7 @@ Binding: TypeAlias = Param | GivenValue
 
 
 def binding_of(value: Any, where: str) -> Binding:
-    """Wrap a value, as a statement takes it, unless it is a :class:`~secateur.dag.parameter.Param`.
+    """Wrap a value, as a statement takes it, unless it is a :class:`~secateur.dag.processor.Param`.
 
     Raises:
         ParameterError: No column holds it; the message has ``where``.

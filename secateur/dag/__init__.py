@@ -10,9 +10,8 @@ from secateur.protocol.job_description import JobConfig, OnMemberLost
 if TYPE_CHECKING:
     from secateur.dag.dag import DAG, FrozenDAG
     from secateur.dag.edge import Edge, EdgeConfig, between, from_
-    from secateur.dag.parameter import Param, bind_value
     from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
-    from secateur.dag.processor import Emitter, Offload, Outbox, Processor, ProcessorContext
+    from secateur.dag.processor import Emitter, Offload, Outbox, Param, Processor, ProcessorContext, bind_value
     from secateur.dag.supplier import (
         FactorySupplier,
         MetaContext,
@@ -20,11 +19,9 @@ if TYPE_CHECKING:
         ProcessorSupplier,
         ReplicatedMetaSupplier,
         SupplierContext,
-        meta_supplier_of,
-    )
-    from secateur.dag.total_parallelism_one import (
         force_total_parallelism_one,
         lazy_total_parallelism_one,
+        meta_supplier_of,
         total_parallelism_one_at_owner,
     )
     from secateur.dag.vertex import Vertex
@@ -68,9 +65,8 @@ __all__ = [
 _FILES = {
     "dag": ["DAG", "FrozenDAG"],
     "edge": ["Edge", "EdgeConfig", "between", "from_"],
-    "parameter": ["Param", "bind_value"],
     "placement": ["Anywhere", "OnCoordinator", "OnMembers", "OnPartitions", "Placement", "Spread", "Unrestricted"],
-    "processor": ["Emitter", "Offload", "Outbox", "Processor", "ProcessorContext"],
+    "processor": ["Emitter", "Offload", "Outbox", "Param", "Processor", "ProcessorContext", "bind_value"],
     "supplier": [
         "FactorySupplier",
         "MetaContext",
@@ -78,11 +74,9 @@ _FILES = {
         "ProcessorSupplier",
         "ReplicatedMetaSupplier",
         "SupplierContext",
-        "meta_supplier_of",
-    ],
-    "total_parallelism_one": [
         "force_total_parallelism_one",
         "lazy_total_parallelism_one",
+        "meta_supplier_of",
         "total_parallelism_one_at_owner",
     ],
     "vertex": ["Vertex"],

@@ -188,7 +188,7 @@ class DAG(Drawable):
             if end not in self._vertices:
                 raise DagError(
                     f"edge {edge.name} names the vertex {end!r}, which is not in the DAG; it has"
-                    f" {_names(self._vertices)}; add the vertex first"
+                    f" {', '.join(map(repr, self._vertices)) or 'none'}; add the vertex first"
                 )
         for other in self._edges:
             if (other.source, other.source_ordinal) == (edge.source, edge.source_ordinal):
@@ -256,10 +256,6 @@ class DAG(Drawable):
     def _check_open(self) -> None:
         if self._frozen is not None:
             raise DagError("the DAG is frozen: it was built to its end, or a run has begun; build another one")
-
-
-def _names(vertices: Mapping[str, Vertex]) -> str:
-    return ", ".join(map(repr, vertices)) or "none"
 
 
 def _successors(edges: list[Edge]) -> dict[str, list[str]]:

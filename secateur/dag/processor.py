@@ -14,7 +14,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+import msgspec
 import pyarrow as pa
+
+from secateur.errors import ParameterError
 
 _JOB_LOGGER: Final = logging.getLogger("secateur.job")
 if _JOB_LOGGER.level == logging.NOTSET:
@@ -24,7 +27,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Params = Sequence[Any] | Mapping[str, Any]
-"""The parameters of a job: by position or by name."""
+"""The parameters of a job: by position or by name. A DAG that is built before they are known has :class:`Param`."""
 
 
 class Outbox(Protocol):
@@ -213,3 +216,36 @@ class Emitter:
                 self._refused = batch
                 return False
         return True
+
+
+class Param(msgspec.Struct, frozen=True, array_like=True, tag="parameter"):
+    """A placeholder for a parameter of the job, which each run binds.
+
+    Attributes:
+        key: Position from 0, or name.
+    """
+
+    key: int | str
+
+
+def bind_value(value: Any, params: Params) -> Any:
+    """Return the value itself, or the value of the parameter if it is a :class:`Param`.
+
+    Raises:
+        ParameterError: The job was started without that parameter.
+    """
+    if not isinstance(value, Param):
+        return value
+    key = value.key
+    if isinstance(params, Mapping):
+        if isinstance(key, str) and key in params:
+            return params[key]
+        raise ParameterError(
+            f"the DAG needs the parameter {key!r}, but the job was started with"
+            f" {', '.join(map(repr, params)) or 'no parameters'}"
+        )
+    if isinstance(key, int) and 0 <= key < len(params):
+        return params[key]
+    raise ParameterError(
+        f"the DAG needs the parameter {key!r}, but the job was started with {len(params)} positional parameters"
+    )

@@ -126,7 +126,7 @@ class Drawable(ABC):
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         forms = {"text/plain": self.to_text(), "text/vnd.mermaid": self.to_mermaid()}
-        return forms | {"image/svg+xml": self.to_svg()} if _is_graphviz_installed() else forms
+        return forms | {"image/svg+xml": self.to_svg()} if shutil.which(_GRAPHVIZ) else forms
 
 
 # The background is transparent and lines are grey, so that the picture is legible on light and on dark pages.
@@ -227,11 +227,6 @@ def _quoted_for_mermaid(*lines: str) -> str:
 
 _GRAPHVIZ: Final = "dot"
 _GRAPHVIZ_S_MAX: Final = 30.0
-
-
-def _is_graphviz_installed() -> bool:
-    """Whether the program is on the path."""
-    return shutil.which(_GRAPHVIZ) is not None
 
 
 def _svg_by_graphviz(dot: str) -> str:

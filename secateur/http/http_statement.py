@@ -20,7 +20,7 @@ from secateur.http.answers import ARROW_TYPE, StatementState, description_of
 from secateur.http.http_transport import HttpTransport, ProblemAnswer
 from secateur.partitioning.types.sql_text import told_apart
 from secateur.protocol.arrow_ipc import decode_batches, decode_table
-from secateur.protocol.decoders import from_json
+from secateur.protocol.codec import from_json
 from secateur.protocol.statements import ResultColumn
 
 if TYPE_CHECKING:

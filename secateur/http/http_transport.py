@@ -23,7 +23,7 @@ import msgspec
 from secateur import errors
 from secateur.errors import DeadlineError, Error, InterfaceError, ProtocolError, UnreachableError
 from secateur.http.answers import ARROW_TYPE
-from secateur.protocol.decoders import from_json
+from secateur.protocol.codec import from_json
 from secateur.wire.tls import Tls, client_context, handshake_error
 
 Token = str | Callable[[], str] | None

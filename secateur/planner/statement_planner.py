@@ -16,7 +16,7 @@ from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import DatabaseError, NotSupportedError, ParameterError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.sql_text import folded, text_literal
+from secateur.partitioning.types.sql_text import CLOCKS, folded, text_literal
 from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.binding.functions import refuse_calls_of
 from secateur.planner.binding.refused import STATEMENTS as REFUSED_STATEMENTS
@@ -63,7 +63,6 @@ from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor
 from secateur.planner.text.tokens import Token, TokenKind
 from secateur.protocol.access import PolicyCommand
-from secateur.protocol.clocks import CLOCKS
 from secateur.protocol.statements import CopyFrom, CopyTo, Statement, TextualParameters, as_texts
 from secateur.protocol.tokens import Privilege
 

@@ -1,4 +1,4 @@
-"""The codec: encodes and decodes the messages in the headers of frames.
+"""The codec: encodes and decodes the messages in the headers of frames; and every decoder of msgspec is made here.
 
 A message is an immutable :class:`msgspec.Struct`, or a dataclass. Its fields are decoded from msgpack straight into
 their declared types, so receivers need not check them again. A field of type ``Any`` holds a value as
@@ -6,10 +6,19 @@ their declared types, so receivers need not check them again. A field of type ``
 a field is written by the packer of that module, all others by msgspec itself. Types that msgspec does not know either
 have the hooks of that module, ``to_plain`` and ``from_plain``. Sets are written in sorted order, and so are the maps of
 a message that has sets: equal messages have equal bytes in all processes, and a plan's id can be a digest of them.
+
+A process makes one decoder at a time. With each struct, msgspec keeps what it finds out about the types of its fields,
+and keeps it there from before it has found out anything, for structs that hold themselves. It runs Python meanwhile, so
+another thread may come in; and that one takes what is there already as whole, for the same struct and for any that has
+it in a field. Its first message then ends the process with a segmentation fault: msgspec 0.22 alone does that where two
+threads make their first decoder of one struct. So ``msgspec.json.decode(..., type=...)``, which makes one inside, is
+not used. A fork waits as well: the child would have the struct half made for ever. Decoders that are made may be shared
+by threads, and so may encoders, which keep nothing.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
@@ -18,7 +27,7 @@ import msgspec
 from msgspec import inspect
 
 from secateur.errors import ProtocolError, SerializationError
-from secateur.protocol.decoders import described, msgpack_decoder
+from secateur.forks import forks_wait_for
 from secateur.protocol.values import (
     PACK_ERRORS,
     UNCOUNTED_BYTES_MAX,
@@ -114,7 +123,7 @@ def _codec_of(kind: Any) -> Codec[Any]:
 
 
 def _reader_of(kind: Any, decode_one: Callable[[bytes | memoryview], T]) -> Callable[[bytes | memoryview], T]:
-    name = _name(kind)
+    name = getattr(kind, "__name__", str(kind))
 
     def read(data: bytes | memoryview) -> T:
         if len(data) > UNCOUNTED_BYTES_MAX:
@@ -195,5 +204,41 @@ def _inner(part: inspect.Type) -> Sequence[inspect.Type]:
             return []
 
 
-def _name(kind: Any) -> str:
-    return getattr(kind, "__name__", str(kind))
+_making: Final = forks_wait_for(threading.RLock())  # the collector may run a finalizer inside that reads an answer
+_of_json: Final[dict[Any, msgspec.json.Decoder[Any]]] = {}
+
+
+def msgpack_decoder(
+    kind: Any,
+    *,
+    ext_hook: Callable[[int, memoryview], Any] | None = None,
+    dec_hook: Callable[[type, Any], Any] | None = None,
+) -> msgspec.msgpack.Decoder[Any]:
+    """A new decoder of a type from msgpack; the hooks are those of msgspec. To be kept: making one takes long."""
+    with _making:
+        return msgspec.msgpack.Decoder(kind, ext_hook=ext_hook, dec_hook=dec_hook)
+
+
+def json_decoder(kind: Any, *, float_hook: Callable[[str], Any] | None = None) -> msgspec.json.Decoder[Any]:
+    """A new decoder of a type from JSON; the hook is that of msgspec. To be kept: making one takes long."""
+    with _making:
+        return msgspec.json.Decoder(kind, float_hook=float_hook)
+
+
+def described(kind: Any) -> inspect.Type:
+    """The parts of a type, as msgspec finds them: it makes a decoder of the type for that."""
+    with _making:
+        return inspect.type_info(kind)
+
+
+def from_json(data: bytes | str, kind: type[T]) -> T:
+    """The value of a type that is written in JSON.
+
+    Raises:
+        msgspec.DecodeError: It is no JSON, or no value of this type.
+    """
+    decoder = _of_json.get(kind)
+    if decoder is None:
+        decoder = _of_json[kind] = json_decoder(kind)
+    value: T = decoder.decode(data)
+    return value

@@ -22,7 +22,7 @@ from secateur.client.connect import parse_address, tls_for, token_for
 from secateur.client.dbapi.connection import Connection
 from secateur.client.jobs.job import JobInfo
 from secateur.errors import AuthenticationError, Error
-from secateur.server import job_routes, statement_routes, system_routes, token_routes
+from secateur.server import job_routes, statement_routes, token_routes
 from secateur.server.answers import (
     FORBIDDEN_ANSWER,
     NOT_ADMITTED_ANSWER,
@@ -190,7 +190,7 @@ def app(
     made.add_exception_handler(404, pages.answer_not_found)
     made.add_exception_handler(RequestValidationError, refuse_invalid_request)
     made.add_exception_handler(Exception, answer_bug)
-    for routes in (statement_routes, job_routes, system_routes, token_routes, pages, plans):
+    for routes in (statement_routes, job_routes, token_routes, pages, plans):
         made.include_router(routes.router)
     _add_own_pages(made, server)
     return made

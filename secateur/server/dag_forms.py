@@ -17,7 +17,7 @@ from secateur.connectors.functions import batch_source, collect
 from secateur.connectors.table import table_sink, table_source
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import Edge, from_
-from secateur.dag.parameter import Param
+from secateur.dag.processor import Param
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier
 from secateur.engine.processors.aggregate import accumulate, aggregate, combine, distinct
 from secateur.engine.processors.aggregates import AggregateExpression, AggregateKind

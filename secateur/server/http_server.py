@@ -9,7 +9,6 @@ import ssl
 import threading
 import time
 from collections.abc import Collection
-from types import TracebackType
 from typing import Any, Final, Self, cast
 
 import h11
@@ -141,9 +140,7 @@ class HttpServer:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 

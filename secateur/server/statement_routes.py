@@ -1,10 +1,11 @@
-"""``/api/v1/statements`` and ``/api/v1/explain``."""
+"""``/api/v1/statements`` and ``/api/v1/explain``; and the system tables, each with the columns that it has in SQL."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from types import GenericAlias
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
@@ -14,7 +15,7 @@ from starlette.exceptions import HTTPException
 from secateur.errors import InternalError
 from secateur.http.json_values import parameters_of
 from secateur.planner.system.tables import SYSTEM_TABLES
-from secateur.protocol.decoders import from_json
+from secateur.protocol.codec import from_json
 from secateur.server import forms
 from secateur.server.answers import (
     STREAMED_ANSWERS,
@@ -47,6 +48,12 @@ _RESULT_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
     200: {"model": forms.StatementResult, "description": "The rows.", "content": STREAMED_ANSWERS},
     202: {"model": forms.StatementStatus, "description": "It has not ended: ask for the result by its id."},
 }
+_SYSTEM_TABLES: Final = ("members", "tables", "columns", "partitions", "events", "loads", "latencies", "settings")
+_NEWEST_FIRST: Final = frozenset({"events", "loads"})
+
+_TableName = Annotated[
+    str | None, Query(min_length=1, max_length=256, description="rows of this table only", examples=["orders"])
+]
 
 
 @router.post("/statements", responses=_RESULT_ANSWERS, summary="Execute a statement")
@@ -193,3 +200,43 @@ def _status(statement: SubmittedStatement) -> dict[str, Any]:
         "error": None if statement.error is None else problem_of(statement.error, statement.id).model_dump(),
         "result": result_path,
     }
+
+
+def _add_system_table(name: str) -> None:
+    table = SYSTEM_TABLES[name]
+    order = "DESC" if name in _NEWEST_FIRST else "ASC"
+    keys = ", ".join(f'"{column}" {order}' for column in table.primary_key)
+    answers: Callable[..., Awaitable[Response]]
+
+    async def page(server: ServerOfCaller, where: str, params: list[str], offset: int, limit: int) -> Response:
+        sql = f"SELECT * FROM secateur.{name}{where} ORDER BY {keys}"
+        found = await server.in_thread(system_rows, server, sql, params, offset, limit)
+        return json_answer({"items": msgspec.Raw(found.rows), "next_offset": found.next_offset})
+
+    if any(column.name == "table_name" for column in table.columns):
+
+        async def rows_of_table(
+            server: Server, table: _TableName = None, offset: forms.Offset = 0, limit: forms.PageRows = forms.PAGE_ROWS
+        ) -> Response:
+            where = "" if table is None else " WHERE lower(table_name) = lower(?)"
+            return await page(server, where, [] if table is None else [table], offset, limit)
+
+        answers = rows_of_table
+    else:
+
+        async def rows(server: Server, offset: forms.Offset = 0, limit: forms.PageRows = forms.PAGE_ROWS) -> Response:
+            return await page(server, "", [], offset, limit)
+
+        answers = rows
+    router.add_api_route(
+        f"/{name}",
+        answers,
+        name=f"get_{name}",
+        summary=f"Rows of secateur.{name}",
+        description=f"The rows of `secateur.{name}`" + (", the newest first." if order == "DESC" else "."),
+        responses={200: {"model": forms.page_of_table(table)}},
+    )
+
+
+for _name in _SYSTEM_TABLES:
+    _add_system_table(_name)

@@ -25,7 +25,7 @@ from secateur.partitioning.types.decimals import unscaled
 
 NOT_OF_TYPE: Final = (TypeError, ValueError, ArithmeticError)
 """The errors of a conversion of a value of another Python type."""
-_FORMATS: Final[dict[TypeKind, IntegerFormat]] = {
+INTEGER_FORMATS: Final[dict[TypeKind, IntegerFormat]] = {
     TypeKind.TINYINT: "b",
     TypeKind.SMALLINT: "h",
     TypeKind.INTEGER: "i",
@@ -39,6 +39,7 @@ _FORMATS: Final[dict[TypeKind, IntegerFormat]] = {
     TypeKind.TIMESTAMP: "q",
     TypeKind.TIMESTAMPTZ: "q",
 }
+"""The ``struct`` character of the width and signedness of each kind that lies in memory as an integer."""
 _DECIMALS: Final = frozenset({TypeKind.DECIMAL, TypeKind.HUGEINT})
 _HUGEINT_PRECISION: Final = 38
 _UUID_BYTES: Final = 16
@@ -98,8 +99,8 @@ class KeyColumn:
         kind = self.type.kind
         if len(array) == 0:
             return ()
-        if kind in _FORMATS:
-            return integer_view(array, _FORMATS[kind])
+        if kind in INTEGER_FORMATS:
+            return integer_view(array, INTEGER_FORMATS[kind])
         if kind in _DECIMALS:
             return decimal_view(array, self.type.precision or _HUGEINT_PRECISION)
         if kind is TypeKind.BOOLEAN:

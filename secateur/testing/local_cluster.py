@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
@@ -104,9 +103,7 @@ class LocalCluster:
             self.network.attach(member, runtime.on_message)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for runtime in self.runtimes.values():
             await runtime.close()
         self._executor.shutdown(wait=True, cancel_futures=True)

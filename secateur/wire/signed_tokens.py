@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from secateur.errors import AuthenticationError, ProgrammingError
-from secateur.protocol.decoders import from_json
+from secateur.protocol.codec import from_json
 from secateur.protocol.tokens import SIGNED_CHARS_MAX, GrantedToken, TokenRole
 from secateur.wire.tls import FileStamp, file_stamp
 

@@ -344,7 +344,7 @@ PLANTED: Final = (
     ),
     Mutation(
         "a token makes one with a higher role",
-        "cluster/controller/token_commands.py",
+        "cluster/controller/access_commands.py",
         "if asked.role > peer.token_role:",
         "if asked.role > TokenRole.CODE:",
     ),

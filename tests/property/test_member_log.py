@@ -13,7 +13,7 @@ from functools import partial
 import pyarrow as pa
 import pytest
 
-from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.settings import Fsync
 from secateur.errors import DiskError
 from secateur.partitioning.schemes import PartitionScheme

@@ -18,7 +18,7 @@ import pytest
 from msgspec.structs import replace
 
 import secateur
-from secateur.cluster.member.statement_handlers import StatementHandlers
+from secateur.cluster.member.member_statements import StatementHandlers
 from secateur.native import native_module
 from secateur.protocol import Operation
 from secateur.wire import FRAME_PREFIX, FrameDecoder, FrameKind, Limits, PeerInfo, Reply, Request, encode_frame

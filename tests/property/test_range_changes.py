@@ -21,7 +21,7 @@ import pytest
 from msgspec import structs
 
 from predicates import Predicates
-from secateur.cluster.member.tables.alterations import check_catch_all, cuts_catch_all
+from secateur.cluster.member.alterations import check_catch_all, cuts_catch_all
 from secateur.errors import NoRangeError, SchemeError, TopologyChangedError
 from secateur.partitioning.schemes import PartitionScheme, alter_ranges, with_cells
 from secateur.partitioning.tables import TableDef

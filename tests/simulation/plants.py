@@ -21,7 +21,7 @@ from secateur.cluster.member import (
     RecordedChange,
     UnconfirmedPublications,
 )
-from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.settings import Fsync
 from secateur.storage import Partition, ReadLease
 from secateur.storage.log.disk import Disk

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from msgspec import structs
 
-from secateur.cluster.member.tables import stored_tables
+from secateur.cluster.member import stored_tables
 from secateur.engine.kernels.duckdb import DuckDBKernel
 from secateur.partitioning.tables import ColumnStatistics, StatisticsSnapshot, TableDef, TableStatistics
 from secateur.planner import PlannedSelect, planner

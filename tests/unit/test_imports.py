@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -535,9 +536,13 @@ def exporting_rooms() -> dict[str, dict[str, str]]:
     for path in sorted(PACKAGE.rglob("__init__.py")):
         room, source = ".".join(path.relative_to(ROOT).parent.parts), path.read_text(encoding="utf-8")
         found[room] = {
+            name: importlib.util.resolve_name(f".{file}", room)
+            for file, names in files_of(source).items()
+            for name in names
+        }
+        found[room] |= {  # as mypy sees them: from their own files
             name: module for _, module, name in names_imported(source) if module not in (room, "secateur.exports")
         }
-        found[room] |= {name: f"{room}.{file}" for file, names in files_of(source).items() for name in names}
         if "exports_of_files" in source:
             found[room] |= {
                 name: f"{room}.{file.stem}" for file in path.parent.glob("[!_]*.py") for name in defined_in(file)

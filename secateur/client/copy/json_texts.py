@@ -22,7 +22,7 @@ from secateur.client.copy.text_values import text_form
 from secateur.errors import DataError
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.protocol.decoders import json_decoder
+from secateur.protocol.codec import json_decoder
 
 if TYPE_CHECKING:
     import duckdb

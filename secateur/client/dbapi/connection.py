@@ -6,7 +6,6 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from types import TracebackType
 from typing import Any, Final, Literal, Protocol, Self, overload
 
 import secateur.protocol.query as protocol
@@ -419,9 +418,7 @@ class Connection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _repr_html_(self) -> str:

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from html import escape
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import pyarrow as pa
@@ -490,9 +489,7 @@ class Cursor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

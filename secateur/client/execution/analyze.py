@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msgspec import to_builtins
 
 from secateur.client.dbapi.stats import QueryStats
-from secateur.client.execution.change import ChangeResult, run_change
+from secateur.client.execution.change import run_change
 from secateur.client.execution.execute import Params, StatementCall
 from secateur.client.execution.insert import insert_select, insert_values
 from secateur.client.execution.routing import ExecutionMode
@@ -74,17 +74,14 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
             rows = selected.result.num_rows if selected.profile is None else selected.profile.rows
             return _Run(rows, selected.stats, selected.profile, selected.narrowed)
         case statements.ChangeStatement() | statements.CoordinatedChange():
-            return _of_change(run_change(call.of(prepared), profiled=True))
+            changed = run_change(call.of(prepared), profiled=True)
+            return _Run(changed.rows, changed.stats, changed.profile)
         case statements.InsertRows(table=table) | statements.EvaluatedInsert(insert=statements.InsertRows(table=table)):
             return _of_load(call, table, insert_values(call.of(prepared), work), work)
         case statements.InsertSelect():
             return _of_load(call, prepared.table, insert_select(call.of(prepared), work), work)
         case _:
             raise InterfaceError(f"{sql!r} was planned again and is no longer a query or a change: execute it again")
-
-
-def _of_change(changed: ChangeResult) -> _Run:
-    return _Run(changed.rows, changed.stats, changed.profile)
 
 
 def _of_load(call: StatementCall[Any], table: TableDef, loaded: LoadResult, work: list[StageWork]) -> _Run:

@@ -102,7 +102,8 @@ def _insert(
         few = _few_rows(insertions, started)
         if few is not None:
             return load_rows(session, insert.table, few, LoadMode.of(insert.mode), same_table=True, work=work)
-        rows = [part for _, group in groupby(insertions, key=_template_of) for part in _rows(session, sql, list(group))]
+        runs = groupby(insertions, key=lambda insertion: id(insertion.prepared))  # one template fills all of a run
+        rows = [part for _, run in runs for part in _rows(session, sql, list(run))]
         return _load(session, insert, rows, work, started)
     except TopologyChangedError:
         # Rows that were made for a dropped table are not valid for the table that has its name now.
@@ -121,11 +122,6 @@ def _few_rows(insertions: Sequence[Insertion], started: float) -> ShortTable | N
     assert template is not None, "an INSERT that is kept has a template"
     ordered = ordered_values(params, template.parameter_count, template.parameter_names)
     return few_filled_rows(prepared.table, template, ordered, started)
-
-
-def _template_of(insertion: Insertion) -> int:
-    """Tells runs of insertions apart that one template can fill at once."""
-    return id(insertion.prepared)
 
 
 def _rows(session: Session, sql: str, insertions: list[Insertion]) -> list[pa.Table]:

@@ -27,8 +27,7 @@ from secateur.errors import InterfaceError, PruningMismatchError
 from secateur.partitioning.tables.row_ids import WITH_ROW_IDS, without_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.arrow_layout import without_struct_offsets
-from secateur.partitioning.types.sql_text import quoted
-from secateur.protocol.clocks import CLOCKS
+from secateur.partitioning.types.sql_text import CLOCKS, quoted
 from secateur.protocol.statements import (
     ChangeKind,
     ChangeStatement,

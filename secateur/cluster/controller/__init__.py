@@ -5,13 +5,19 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "access_commands": ["check_columns", "check_replacement", "with_renamed", "without_grants", "without_table"],
+    "access_commands": [
+        "TokenCommands",
+        "check_columns",
+        "check_replacement",
+        "with_renamed",
+        "without_grants",
+        "without_table",
+    ],
     "catalog": ["Catalog"],
     "cluster_state": ["ClusterState"],
     "controller": ["Controller"],
     "disk_losses": ["DiskLosses", "lost_by"],
     "history": ["History", "LoadHistory", "LoadState", "LoadStatus"],
-    "holders": ["by_primary", "copies_of", "primaries_of", "served_by"],
     "job_record": [
         "AwaitAttemptEnd",
         "CancelAttempt",
@@ -24,7 +30,6 @@ _FILES = {
     "job_registry": ["JobRegistry", "RegisteredJob"],
     "leaving": ["Leaving"],
     "loads": ["LoadPublication", "LoadPublisher"],
-    "member_watch": ["MemberWatch"],
     "membership": [
         "CopiesDropped",
         "CopiesMoved",
@@ -45,17 +50,15 @@ _FILES = {
     ],
     "planning": ["PlanningThreads"],
     "publication_numbers": ["PublicationNumbers"],
-    "publications": ["LoadAnswers"],
+    "publications": ["LoadAnswers", "StreamPublisher"],
     "alteration": ["TableAlterer"],
     "rebalancing": ["CopiesOfGroup", "CopyMove", "Move", "empty", "moves_of"],
     "standby": ["is_free", "serve_when_free"],
     "statistics_cache": ["StatisticsCache"],
     "stream_batches": ["StreamBatches"],
-    "stream_publisher": ["StreamPublisher"],
     "system_tables": ["list_hot_keys", "tenant_rows"],
     "table_commands": ["TableCommands"],
     "takeover": ["Takeover"],
-    "token_commands": ["TokenCommands"],
     "topology_delivery": ["TopologyDelivery"],
     "two_phase_commit": ["CommitPhase", "Order", "TwoPhaseCommit"],
 }

@@ -21,8 +21,8 @@ from typing import assert_never
 
 from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.two_phase_commit import Order, TwoPhaseCommit, carry_out
-from secateur.cluster.load_leases import renewed
 from secateur.cluster.peers import MemberCaller
+from secateur.cluster.write_latch import renewed
 from secateur.errors import MemberLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import AbortAlter, CommitAlter, PrepareAlter

@@ -22,12 +22,11 @@ from typing import Final, TypeVar
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.history import EventLog
 from secateur.cluster.controller.leaving import NOBODY_LEAVES, Leaving
-from secateur.cluster.controller.member_watch import MemberWatch
 from secateur.cluster.controller.membership import Event, MemberLost, absent_owners, advance
 from secateur.cluster.controller.recovery import RecordEncoder, RestOfState, changing_of
 from secateur.cluster.controller.stream_batches import StreamBatches
 from secateur.cluster.controller.topology_delivery import TopologyDelivery
-from secateur.cluster.lease import LeaseOutcome, LeaseTimes
+from secateur.cluster.lease import LeaseOutcome, LeaseTimes, MemberWatch
 from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.peers import Peers
 from secateur.errors import MemberLostError, UnreachableError

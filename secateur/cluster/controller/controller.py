@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+from secateur.cluster.controller.access_commands import TokenCommands
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.commands import ControllerCommands
-from secateur.cluster.controller.holders import served_by
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.loads import LoadPublisher
@@ -29,17 +29,17 @@ from secateur.cluster.controller.system_tables import SystemTables
 from secateur.cluster.controller.table_checks import ControllerTableChecks
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.takeover import Takeover
-from secateur.cluster.controller.token_commands import TokenCommands
 from secateur.cluster.controller.view_commands import ExternalTableCommands, ViewCommands
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
 from secateur.cluster.loop_thread import BackgroundTasks, threads_end
 from secateur.cluster.member.changes.change_turns import ChangeTurns, full_table
-from secateur.cluster.member.tables.table_directory import owner_pages, range_pages
+from secateur.cluster.member.table_directory import owner_pages, range_pages
 from secateur.cluster.peers import Peers
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import LOOPBACK, ProcessAddress, listening
 from secateur.errors import ProtocolError, UnknownTableError
 from secateur.partitioning.tables.table import TableDef, TableDefinition
+from secateur.partitioning.topology.owner_routing import served_by
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol import catalog, membership, recovery
 from secateur.protocol.catalog import RegisterExternalTable
@@ -136,8 +136,8 @@ class Controller:
             Operation.HELLO: self._hello,
             Operation.GET_TOPOLOGY: self._send_topology,
             Operation.GET_TABLES: self._send_tables,
-            Operation.GET_OWNER_PAGES: self._send_owner_pages,
-            Operation.GET_RANGES: self._send_ranges,
+            Operation.GET_OWNER_PAGES: lambda request: Reply(owner_pages(self._state.topology, request.message)),
+            Operation.GET_RANGES: lambda request: Reply(range_pages(self._state.catalog.tables(), request.message)),
             Operation.GET_TABLE_VERSIONS: self._send_table_versions,
             Operation.REFRESH_STATISTICS: self._refresh_statistics,
             Operation.PREPARE: self._statements.prepare,
@@ -258,12 +258,6 @@ class Controller:
         outlines = request.message.outlines
         definitions = [TableDefinition.of(table, known=known, outline=outlines) for table in tables]
         return Reply(catalog.Tables(tables=definitions, **self._versions()))
-
-    def _send_owner_pages(self, request: Request[catalog.GetOwnerPages]) -> Reply[catalog.OwnerPages]:
-        return Reply(owner_pages(self._state.topology, request.message))
-
-    def _send_ranges(self, request: Request[catalog.GetRanges]) -> Reply[catalog.RangePages]:
-        return Reply(range_pages(self._state.catalog.tables(), request.message))
 
     def _send_table_versions(self, request: Request[catalog.GetTableVersions]) -> Reply[catalog.TableVersions]:
         known = {table.table_id: table.version for table in self._state.catalog.tables()}

@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from secateur.cluster.controller.holders import primaries_of
 from secateur.cluster.controller.membership import CopyLost
 from secateur.cluster.controller.recovery import outdated
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.owner_routing import primaries_of
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.recovery import HeldTable, LastLoad, MemberReport
 

@@ -24,10 +24,10 @@ import msgspec
 from secateur import errors
 from secateur.cluster.controller.publication_numbers import PublicationNumbers
 from secateur.cluster.controller.two_phase_commit import CommitPhase, Order, TwoPhaseCommit, carry_out
-from secateur.cluster.load_leases import renewed
 from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.peers import MemberCaller
 from secateur.cluster.statement_profile import work_of
+from secateur.cluster.write_latch import renewed
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol import changes
 from secateur.protocol.message import Message

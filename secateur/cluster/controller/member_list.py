@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
-from secateur.cluster.controller.holders import primaries_of
 from secateur.cluster.peers import Peers
+from secateur.partitioning.topology.owner_routing import primaries_of
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol.membership import GetMembers, GetMemberStats, MemberCounters, MemberInfo, Members, MemberStats
 from secateur.protocol.message import Message

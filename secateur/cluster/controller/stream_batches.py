@@ -4,7 +4,7 @@ A stream sends its rows in batches with growing numbers. Whoever sends a batch m
 batch was published, and then sends it again. So the controller's record has the last batch of each stream for each
 table, with the id of the load that brings it. The record is with all members *before* that load is published, and the
 members know of every load whether it was: together, this says of each batch whether it is in the table, whatever has
-died in between. :mod:`secateur.cluster.controller.stream_publisher` acts by it.
+died in between. :mod:`secateur.cluster.controller.publications` acts by it.
 
 The price is one delivery of the record for each batch. Numbers of batches in the messages of the two phases would need
 none, but every load would have to carry something of streams.

@@ -28,7 +28,6 @@ from secateur.cluster.controller.access_commands import (
 from secateur.cluster.controller.alteration import TableAlterer
 from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
-from secateur.cluster.controller.holders import copies_of
 from secateur.cluster.controller.loads import LoadPublisher
 from secateur.cluster.controller.membership import (
     OwnersForgotten,
@@ -44,6 +43,7 @@ from secateur.partitioning.schemes.range_changes import RangeChange, alter_range
 from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
 from secateur.partitioning.tables.alteration import Altered, ColumnChange, altered
 from secateur.partitioning.tables.table import IndexDef, Succession, TableDef
+from secateur.partitioning.topology.owner_routing import copies_of
 from secateur.partitioning.types.python_column import canonical_column
 from secateur.protocol.catalog import CatchUp, CreateStoredTable, DropStoredTable
 from secateur.protocol.changes import CloseForChange

@@ -14,7 +14,7 @@ from typing import TypeVar
 from uuid import uuid4
 
 from secateur.cluster.controller.cluster_state import ClusterState
-from secateur.cluster.load_leases import renewed
+from secateur.cluster.write_latch import renewed
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import CloseIfUnused
 from secateur.protocol.changes import AbortStagedLoad, HoldLoad, TwoPhaseKind

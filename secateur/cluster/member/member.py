@@ -22,24 +22,22 @@ from secateur.cluster.member.admission.tenants import TenantAccounts
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.changes.row_guards import RowGuards
-from secateur.cluster.member.member_connections import MemberConnections
+from secateur.cluster.member.lease_keeper import LeaseKeeper
 from secateur.cluster.member.member_engine import MemberEngine
 from secateur.cluster.member.member_replication import MemberReplication
-from secateur.cluster.member.member_statements import MemberStatements
-from secateur.cluster.member.member_storage import MemberStorage
+from secateur.cluster.member.member_statements import MemberStatements, StatementHandlers
+from secateur.cluster.member.member_storage import BackgroundFolds, MemberStorage
 from secateur.cluster.member.member_threads import MemberThreads
-from secateur.cluster.member.membership.lease_keeper import LeaseKeeper
-from secateur.cluster.member.membership.membership import KnownMetadata, Membership
+from secateur.cluster.member.membership import KnownMetadata, Membership
 from secateur.cluster.member.monitoring.slow_statements import SlowStatements
 from secateur.cluster.member.monitoring.statement_log import StatementLog
 from secateur.cluster.member.monitoring.stored_stats import StoredStats, WorkCounts
 from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
-from secateur.cluster.member.persistence.persistence import Persistence
-from secateur.cluster.member.statement_handlers import StatementHandlers
+from secateur.cluster.member.persistence import Persistence
 from secateur.cluster.member.statements.plans import MemberPlans
+from secateur.cluster.member.stored_tables import MemberStatistics
 from secateur.cluster.member.table_checks import MemberTableChecks
-from secateur.cluster.member.tables.background_folds import BackgroundFolds
-from secateur.cluster.member.tables.stored_tables import MemberStatistics
+from secateur.cluster.peers import MemberConnections
 from secateur.cluster.plan_source import PlanSource
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import LOOPBACK, ProcessAddress, listening
@@ -213,7 +211,7 @@ class Member:
             await self._recover(self._replication.persistence)
         await self._server.start()
         self._background.start(self._turn(), f"member {self.member_id} turns")
-        folds = BackgroundFolds(self._storage.store.folds, self._storage.places, self._threads.changing)
+        folds = BackgroundFolds(self._storage, self._threads.changing)
         self._background.start(folds.run(), f"member {self.member_id} merges recent changes")
 
     async def start_in_place(self) -> bool:

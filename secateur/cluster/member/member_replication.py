@@ -6,18 +6,18 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
-from secateur.cluster.load_leases import LoadLeases
+from secateur.cluster.member.alterations import Alterations, MemberAlterations
 from secateur.cluster.member.changes.loads import MemberLoads
 from secateur.cluster.member.changes.writes import ManyWrites, MemberWrites
-from secateur.cluster.member.member_connections import MemberConnections
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.persistence.persistence import Persistence
+from secateur.cluster.member.persistence import Persistence
 from secateur.cluster.member.replication.built_copies import BuiltCopies
 from secateur.cluster.member.replication.replication import Replication
-from secateur.cluster.member.tables.alterations import Alterations, MemberAlterations
-from secateur.cluster.member.tables.stored_tables import MemberCopies, StoredTables
+from secateur.cluster.member.stored_tables import MemberCopies, StoredTables
+from secateur.cluster.peers import MemberConnections
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.termination_protocol import TerminationProtocol
+from secateur.cluster.write_latch import LoadLeases
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.changes import TwoPhaseKind

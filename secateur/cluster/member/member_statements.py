@@ -1,24 +1,265 @@
-"""The ways in which a member reads rows for clients."""
+"""The ways in which a member reads rows for clients; its answers to their statements are counted and logged."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from secateur.cluster.member.admission.statement_admission import Admissions
+from secateur.cluster.member.admission.tenants import TenantAccount
 from secateur.cluster.member.changes.change_feeds import MemberChangeFeeds
-from secateur.cluster.member.member_connections import MemberConnections
+from secateur.cluster.member.changes.changes import MemberChanges
+from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
+from secateur.cluster.member.changes.writes import confirmed, made_in_turns
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.member_threads import MemberThreads
+from secateur.cluster.member.monitoring.statement_log import StatementLog
+from secateur.cluster.member.monitoring.stored_stats import WorkCounts
 from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.member.statements.key_reads import KeyReads
+from secateur.cluster.member.statements.open_results import OpenResults
 from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.statements.query_steps import SteppedQueries
 from secateur.cluster.member.statements.snapshots import MemberSnapshots
 from secateur.cluster.member.statements.statements import StatementRunner
+from secateur.cluster.peers import MemberConnections
 from secateur.engine.runtime.runtime import JobRuntime
+from secateur.engine.sql.select_plan import SelectPlan
+from secateur.engine.threads import WORK
+from secateur.errors import Error
+from secateur.protocol import query
+from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkOutChange
+from secateur.protocol.many import ChangedMany, ChangeMany, ExecutedMany, ExecuteMany
+from secateur.protocol.message import Acknowledged
 from secateur.protocol.operations import Operation, OperationBase
-from secateur.wire import Handled, Request
+from secateur.protocol.query import Execute, Executed, GetRows
+from secateur.protocol.snapshots import OpenSnapshot
+from secateur.wire import Handled, PeerInfo, Reply, Request, ShortTable
+
+_PER_TURN: Final = 32
+"""Executions in one turn of the event loop, which then reads other frames: about two milliseconds."""
+_ANSWER_BYTES_MAX: Final = 1 << 20
+"""An answer ends behind the execution that makes it larger: it is a header, and these are bounded."""
+
+_Made: TypeAlias = tuple[float, float, Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]]]
+"""The start of a change, in seconds since the epoch and of the performance counter, and its answer."""
+
+
+class ManyExecutions:
+    """Answers ``execute_many`` and ``change_many`` requests. Lives on the member's event loop.
+
+    Each is what it would be in a frame of its own: a statement with its own moment, its own line in the log of
+    statements and its own number among the executions. The first that cannot be answered without waiting ends the
+    answer, and its client executes it and those behind it otherwise.
+
+    Args:
+        counts: Counts the executions.
+        log: Lists them.
+        statements: Runs queries.
+        changes: Changes rows.
+    """
+
+    def __init__(
+        self, counts: WorkCounts, log: StatementLog, statements: StatementRunner, changes: MemberChanges
+    ) -> None:
+        self._counts = counts
+        self._log = log
+        self._statements = statements
+        self._changes = changes
+
+    async def execute(self, request: Request[ExecuteMany]) -> Reply[ExecutedMany]:
+        """Answer executions of a query over few rows.
+
+        Raises:
+            TopologyChangedError: The plan is not known any more; nothing was done.
+        """
+        asked = request.message
+        plan = await self._statements.plans.plan(asked.plan)
+        answers: list[Executed] = []
+        left_bytes = _ANSWER_BYTES_MAX
+        while left_bytes > 0 and len(answers) < len(asked.params):
+            if answers and len(answers) % _PER_TURN == 0:
+                await asyncio.sleep(0)
+            answer = self._executed(plan, asked.params[len(answers)], request.peer)
+            if answer is None:
+                break
+            answers.append(answer)
+            left_bytes -= ShortTable(answer.values or [], answer.rows).nbytes
+        return Reply(ExecutedMany(answers))
+
+    def _executed(self, plan: SelectPlan, params: list[Any], peer: PeerInfo) -> Executed | None:
+        """The answer of one execution; None if it fails, or needs more than this turn of the loop."""
+        started_s, begun = time.time(), time.perf_counter()
+        try:
+            answer = self._statements.executed_now(plan, Execute(plan.plan_id, params, True), peer)
+        except Error:
+            return None  # to be said of an execution of its own, which may be repeated
+        if answer is not None:
+            self._counts.executions += 1
+            elapsed_s = time.perf_counter() - begun
+            self._log.note(plan.plan_id, started_s, elapsed_s, answer, tenant=peer.tenant)
+            work = WORK.get()
+            if work is not None:
+                work.loop_s += elapsed_s
+        return answer
+
+    async def change(self, request: Request[ChangeMany]) -> Reply[ChangedMany]:
+        """Make changes of the rows with one key each, and answer when all copies have them.
+
+        Raises:
+            TopologyChangedError: The plan is not known any more; nothing was done.
+        """
+        asked = request.message
+        plan = await self._statements.plans.plan(asked.plan)
+
+        def make(number: int) -> _Made | None:
+            started_s, begun = time.time(), time.perf_counter()
+            params, change_id = asked.params[number], asked.id_of(number)
+            one = ChangeOnePartition(asked.plan, params, True, asked.operation, change_id)
+            answer = self._changes.made_now(one, request.peer.rights)
+            if answer is None:
+                return None
+            self._counts.executions += 1
+            return started_s, begun, answer
+
+        made = await made_in_turns(len(asked.params), make, self._changes.together)
+        changed = await confirmed([answer for _, _, answer in made])
+        for started_s, begun, answer in made:
+            elapsed_s = time.perf_counter() - begun
+            error = None if isinstance(answer, Reply) else answer.exception()
+            reply = answer if isinstance(answer, Reply) else None if error is not None else answer.result()
+            said = None if reply is None else reply.message
+            self._log.note(plan.plan_id, started_s, elapsed_s, said, error, request.peer.tenant)
+        return Reply(changed)
+
+
+class StatementHandlers:
+    """Passes each request on to the part that answers it. Lives on the member's event loop.
+
+    Args:
+        counts: Counts them.
+        log: Lists the statements that run, and those that have run.
+        results: The results that clients read.
+        statements: Runs queries.
+        changes: Changes rows of one partition.
+        coordinated: Changes rows of several.
+    """
+
+    def __init__(
+        self,
+        counts: WorkCounts,
+        log: StatementLog,
+        results: OpenResults,
+        statements: MemberStatements,
+        changes: MemberChanges,
+        coordinated: MemberCoordinatedChanges,
+    ) -> None:
+        runner = statements.runner
+        self._counts = counts
+        self._log = log
+        self._results = results
+        self._statements = runner
+        self._first_stages = runner.first_stages
+        self._stepped = statements.stepped
+        self._snapshots = statements.snapshots
+        self._key_reads = statements.key_reads
+        self._changes = changes
+        self._coordinated = coordinated
+        self._many = ManyExecutions(counts, log, runner, changes)
+
+    def handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
+        """The handler of each operation."""
+        return {
+            Operation.EXECUTE: self._execute,
+            Operation.EXECUTE_PART: self._execute_part,
+            Operation.EXECUTE_FIRST_STAGE: self._execute_first_stage,
+            Operation.PROFILE: self._profile,
+            Operation.NEXT_ROWS: self._next_rows,
+            Operation.CLOSE_RESULT: self._close_result,
+            Operation.GET_ROWS: self._get_rows,
+            Operation.OPEN_SNAPSHOT: self._open_snapshot,
+            Operation.CHANGE_ONE_PARTITION: self._change,
+            Operation.EXECUTE_MANY: self._many.execute,
+            Operation.CHANGE_MANY: self._many.change,
+            Operation.STAGE_CHANGE: self._stage_change,
+            Operation.CLOSE_FOR_CHANGE: self._coordinated.close,
+            Operation.WORK_OUT_CHANGE: self._work_out_change,
+            Operation.GET_RETURNED_ROWS: self._coordinated.returned,
+            Operation.GET_STATEMENTS: self._log.send,
+            Operation.GET_TENANT_HOURS: self._log.send_tenants,
+            Operation.KILL_STATEMENT: self._kill_statement,
+        }
+
+    def answered(self, frame: bytes, peer: PeerInfo, account: TenantAccount | None = None) -> bytes | None:
+        """The frame that answers a short request of a peer; None where it is to be handled as any other."""
+        begun = time.perf_counter()
+        rights = peer.rights
+        answer = self._statements.answered(frame, None if rights is None else rights.admitted)
+        if answer is None:
+            return None
+        self._counts.frames_received += 1
+        self._counts.executions += 1
+        elapsed_s = time.perf_counter() - begun
+        if answer.plan_id is not None and answer.said is not None:
+            self._log.note(answer.plan_id, time.time() - elapsed_s, elapsed_s, answer.said, None, peer.tenant)
+        if account is not None:
+            account.answered(elapsed_s, len(answer.frame), answer.said is not None)
+        return answer.frame
+
+    def _execute(self, request: Request[query.Execute]) -> Handled:
+        self._counts.executions += 1
+        is_stepped = request.message.steps is not None
+        return self._log.execute(request, self._stepped.execute if is_stepped else self._statements.execute)
+
+    def _execute_part(self, request: Request[query.ExecutePart]) -> Handled:
+        self._counts.executions += 1
+        return self._statements.execute(request)
+
+    def _execute_first_stage(self, request: Request[query.ExecuteFirstStage]) -> Handled:
+        self._counts.executions += 1
+        return self._log.scattered(request, self._first_stages.run)
+
+    def _profile(self, request: Request[query.Profile]) -> Handled:
+        self._counts.executions += 1
+        is_stepped = request.message.run.steps is not None
+        return self._stepped.profile(request) if is_stepped else self._statements.profile(request)
+
+    def _next_rows(self, request: Request[query.NextRows]) -> Handled:
+        return self._log.next(request, self._results.next)
+
+    def _close_result(self, request: Request[query.CloseResult]) -> Reply[Acknowledged]:
+        self._results.close(request.peer)
+        self._log.close(request.peer)
+        return Reply(Acknowledged())
+
+    def _get_rows(self, request: Request[GetRows]) -> Handled:
+        self._counts.executions += 1
+        self._statements.learn_table(request.message.table_id)
+        return self._key_reads.get(request)
+
+    def _open_snapshot(self, request: Request[OpenSnapshot]) -> Handled:
+        self._counts.executions += 1
+        return self._snapshots.open(request)
+
+    def _change(self, request: Request[ChangeOnePartition]) -> Handled:
+        self._counts.executions += 1
+        return self._log.execute(request, self._changes.change)
+
+    def _stage_change(self, request: Request[StageChange]) -> Handled:
+        self._counts.executions += 1
+        return self._log.execute(request, self._changes.stage)
+
+    def _work_out_change(self, request: Request[WorkOutChange]) -> Handled:
+        self._counts.executions += 1
+        return self._log.execute(request, self._coordinated.work_out)
+
+    def _kill_statement(self, request: Request[query.KillRunningStatement]) -> Reply[Acknowledged]:
+        reader = self._log.kill(request.message.number)
+        if reader is not None:
+            self._results.close(reader)
+        return Reply(Acknowledged())
 
 
 class MemberStatements:

@@ -130,17 +130,13 @@ def _inline(session: Session, snapshot: snapshots.Snapshot) -> list[InputPartiti
     if snapshot.answer is not None:
         return [RowsTask(snapshot.answer, _plain(snapshot))]
     reader = snapshots.SnapshotReader(session, snapshot)
-    table = reader.read([_whole(part) for part in snapshot.parts])
+    table = reader.read([SnapshotPiece(part.partition, 0, part.rows) for part in snapshot.parts])
     snapshots.close_snapshot(session, snapshot)
     return [RowsTask(bytes(encode_table(table)), _plain(snapshot))]
 
 
 def _plain(snapshot: snapshots.Snapshot) -> tuple[tuple[str, str], ...]:
     return tuple((column.name, column.type) for column in snapshot.columns)
-
-
-def _whole(part: snapshots.SnapshotPart) -> SnapshotPiece:
-    return SnapshotPiece(part.partition, 0, part.rows)
 
 
 def _with_kept_session(endpoint: Endpoint, work: Callable[[Session], R]) -> R:

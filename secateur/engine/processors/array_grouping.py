@@ -31,7 +31,7 @@ from secateur.engine.kernels.arrow.evaluate import EvaluationContext
 from secateur.engine.kernels.arrow.exact_values import InexactError, compute_type
 from secateur.engine.kernels.arrow.fragment import AggregateFunction, ArrowAggregate, ColumnExpression, slot_name
 from secateur.errors import NotSupportedError
-from secateur.partitioning.types.column_type import OPAQUE, SqlType, TypeKind, parse_type, type_of_arrow
+from secateur.partitioning.types.column_type import OPAQUE, WORD_INTEGERS, SqlType, TypeKind, parse_type, type_of_arrow
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
 _FIRST_ROW: Final = ArrowAggregate(
@@ -62,19 +62,7 @@ _MARGIN: Final = 8
 """A key may lie outside the first block's range of keys by the span of that range divided by this number."""
 _FUNCTIONS: Final = frozenset({AggregateFunction.COUNT_ROWS, AggregateFunction.COUNT, AggregateFunction.SUM})
 _KEY_TYPES: Final = frozenset({pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()})
-_SUMMED_KINDS: Final = frozenset(
-    {
-        TypeKind.TINYINT,
-        TypeKind.SMALLINT,
-        TypeKind.INTEGER,
-        TypeKind.BIGINT,
-        TypeKind.UTINYINT,
-        TypeKind.USMALLINT,
-        TypeKind.UINTEGER,
-        TypeKind.FLOAT,
-        TypeKind.DOUBLE,
-    }
-)
+_SUMMED_KINDS: Final = WORD_INTEGERS - {TypeKind.UBIGINT} | {TypeKind.FLOAT, TypeKind.DOUBLE}
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]

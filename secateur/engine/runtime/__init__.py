@@ -7,8 +7,8 @@ from secateur.exports import exports
 _FILES = {
     "early_messages": ["EarlyMessages"],
     "job_logs": ["JobLogs", "LogScope"],
-    "job_state": ["AwaitCancelled", "CancelMember", "Effect", "FinishJob", "JobStateMachine"],
     "result": ["JobResult", "ResultCollector", "ResultQueue", "ResultSink"],
+    "running_job": ["AwaitCancelled", "CancelMember", "Effect", "FinishJob", "JobStateMachine"],
     "services": ["JobKernel", "MemberServices"],
     "tasklet": ["Tasklet", "TaskletInput", "TaskletOwner", "TaskletState"],
 }

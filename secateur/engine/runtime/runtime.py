@@ -20,9 +20,8 @@ from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.runtime.early_messages import EarlyMessages
 from secateur.engine.runtime.execution import Execution
 from secateur.engine.runtime.job_logs import JobLogs
-from secateur.engine.runtime.job_state import FinishJob
 from secateur.engine.runtime.result import JobResult, ResultCollector
-from secateur.engine.runtime.running_job import RunningJob
+from secateur.engine.runtime.running_job import FinishJob, RunningJob
 from secateur.engine.runtime.services import GatherBudget, JobKernel, MemberServices, PlannedQuery
 from secateur.engine.runtime.tasklet import Tasklet
 from secateur.engine.scheduler import Scheduler, TimedRunnable

@@ -10,8 +10,7 @@ import pyarrow as pa
 from secateur.dag.dag import DAG, FrozenDAG
 from secateur.dag.edge import Edge, EdgeConfig, UnmatchedRows, between, from_
 from secateur.dag.placement import OnCoordinator, OnMembers, OnPartitions, Placement, Unrestricted
-from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier
-from secateur.dag.total_parallelism_one import total_parallelism_one_at_owner
+from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, total_parallelism_one_at_owner
 from secateur.engine.execution_plan.plan_builder import ExecutionPlanBuilder
 from secateur.engine.processors.merge import MergeMembers
 from secateur.engine.runtime.result import ResultSink

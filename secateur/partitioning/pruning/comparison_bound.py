@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, below_power_of_ten, floored
 
 
@@ -50,16 +50,7 @@ _TIMESTAMP_TEXT: Final = re.compile(
 )
 _UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _BOOLEAN_TEXT: Final = {"true": True, "false": False}
-_INTEGER_DIGITS: Final = {
-    TypeKind.TINYINT: 3,
-    TypeKind.SMALLINT: 5,
-    TypeKind.INTEGER: 10,
-    TypeKind.BIGINT: 19,
-    TypeKind.UTINYINT: 3,
-    TypeKind.USMALLINT: 5,
-    TypeKind.UINTEGER: 10,
-    TypeKind.UBIGINT: 20,
-}
+_INTEGER_DIGITS: Final = {kind: len(str(SqlType(kind).integer_range[1])) for kind in WORD_INTEGERS}
 
 
 def comparison_bounds_of(compared: Sequence[Any], column_type: SqlType) -> list[ComparisonBound] | None:

@@ -286,10 +286,6 @@ def _substring(text: Any, start: Any, length: Any = 2**31 - 1) -> str:
     return str(text[start - 1 : start - 1 + length])
 
 
-def _left(text: Any, length: Any) -> str:
-    return _substring(text, 1, length)
-
-
 def _right(text: Any, length: Any) -> str:
     (text,), (length,) = _texts(text), _integers(length)
     if length < 0:
@@ -343,7 +339,7 @@ _STRICT: Final[dict[ParameterFunction, Callable[..., Any]]] = {
     ParameterFunction.LTRIM: lambda text: _texts(text)[0].lstrip(" "),
     ParameterFunction.RTRIM: lambda text: _texts(text)[0].rstrip(" "),
     ParameterFunction.SUBSTRING: _substring,
-    ParameterFunction.LEFT: _left,
+    ParameterFunction.LEFT: lambda text, length: _substring(text, 1, length),
     ParameterFunction.RIGHT: _right,
     ParameterFunction.LPAD: _lpad,
     ParameterFunction.REPLACE: _replace,

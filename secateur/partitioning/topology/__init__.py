@@ -6,7 +6,7 @@ from secateur.exports import exports
 
 _FILES = {
     "affinity": ["assign", "grow"],
-    "owner_routing": ["OwnerRouting"],
+    "owner_routing": ["OwnerRouting", "by_primary", "copies_of", "primaries_of", "served_by"],
     "topology": ["MemberAddress", "OWNERS_PAGE", "Ownership", "Topology", "gains_copies"],
 }
 

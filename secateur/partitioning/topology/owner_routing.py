@@ -1,11 +1,12 @@
-"""Groups rows by the owners of their partitions: by primary, and by partition within it, with one sort.
+"""From a table and a topology to members: whose its partitions are, and rows grouped by the owners of theirs.
 
-Or by partition alone (:func:`split`).
+Rows are grouped by primary, and by partition within it, with one sort; or by partition alone (:func:`split`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -125,7 +126,7 @@ def split(table: pa.Table | pa.RecordBatch, tdef: TableDef) -> dict[int, pa.Tabl
         # numpy sorts 16-bit integers by radix, in linear time.
         order = np.argsort(ids.astype(np.uint16) if tdef.partition_count <= 2**16 else ids, kind="stable")
         ids = ids[order]
-        rows = _take(rows, order)
+        rows = rows.combine_chunks().take(row_numbers(order))
     starts = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
     ends = np.append(starts[1:], len(ids))
     return {
@@ -134,5 +135,41 @@ def split(table: pa.Table | pa.RecordBatch, tdef: TableDef) -> dict[int, pa.Tabl
     }
 
 
-def _take(rows: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
-    return rows.combine_chunks().take(row_numbers(order))
+def copies_of(topology: Topology, table: TableDef, member_id: str) -> list[int]:
+    """Return the partitions of which a member has a copy, primary or backup; for a replicated table its only one."""
+    return (
+        [0] if table.replicated else _live(table, topology.ownership(table.scheme.affinity_group()).held_by(member_id))
+    )
+
+
+def primaries_of(topology: Topology, table: TableDef, member_id: str) -> list[int]:
+    """Return the partitions of which a member is the primary; every member is the primary of a replicated table."""
+    return (
+        [0]
+        if table.replicated
+        else _live(table, topology.ownership(table.scheme.affinity_group()).partitions_of(member_id))
+    )
+
+
+def served_by(topology: Topology, table: TableDef) -> dict[str, list[int]]:
+    """The partitions by member, each row once: a replicated table is the first member's."""
+    if table.replicated:
+        return {member_id: [0] if member_id == topology.member_ids[0] else [] for member_id in topology.member_ids}
+    return {member_id: primaries_of(topology, table, member_id) for member_id in topology.member_ids}
+
+
+def by_primary(topology: Topology, table: TableDef, partitions: Sequence[int]) -> dict[str, list[int]]:
+    """Some partitions by the member that is their primary."""
+    ownership = topology.ownership(table.scheme.affinity_group())
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for partition in partitions:
+        found[ownership.primary(partition)].append(partition)
+    return dict(found)
+
+
+def _live(table: TableDef, partitions: list[int]) -> list[int]:
+    component = table.scheme.range
+    if component is None or not component.retired:
+        return partitions
+    live: list[int] = np.intersect1d(partitions, table.scheme.live_partitions(), assume_unique=True).tolist()
+    return live

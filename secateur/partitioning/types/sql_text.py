@@ -1,13 +1,13 @@
-"""Names, texts and types as SQL writes them: quotation marks, the case of names, and the parts of a type's text.
+"""Names, texts and types as SQL writes them: quotation marks, the case of names, the parts of a type's text.
 
 A keyword that names a field is written in quotation marks. Source: ``duckdb_keywords()`` of DuckDB 2.0, which quotes
-each of them when it writes a type.
+each of them when it writes a type. The names of the functions that tell the time are here, too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
@@ -145,3 +145,16 @@ KEYWORDS: Final = frozenset(
     yes zone
     """.split()  # noqa: SIM905 - as a list it would be five hundred lines
 )
+
+
+CLOCKS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("now", "current_timestamp", "get_current_timestamp", "transaction_timestamp"), ()),
+    **dict.fromkeys(("current_date", "today"), ("DATE",)),
+    **dict.fromkeys(("localtimestamp", "current_localtimestamp"), ("TIMESTAMP",)),
+    **dict.fromkeys(("localtime", "current_localtime"), ("TIMESTAMP", "TIME")),
+    **dict.fromkeys(("current_time", "get_current_time"), ("TIMETZ",)),
+}
+"""The functions that tell the time at which a statement began, and the casts by which each follows from it.
+
+A statement that reads the clock has that instant, a TIMESTAMPTZ, as its last parameter.
+"""

@@ -31,7 +31,7 @@ from secateur.planner.tree.comparisons import CONTAINS
 from secateur.planner.tree.expression_sql import BoundText
 from secateur.planner.tree.relations import AnyRelation
 from secateur.planner.tree.rewriting import cast_of, conditions_of, parts
-from secateur.protocol.decoders import json_decoder
+from secateur.protocol.codec import json_decoder
 
 _TYPES: Final[Mapping[type, str]] = {
     float: "DOUBLE",

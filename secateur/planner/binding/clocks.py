@@ -11,11 +11,10 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from secateur.partitioning.types.sql_text import folded
+from secateur.partitioning.types.sql_text import CLOCKS, folded
 from secateur.planner.binding.query import Query
 from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
 from secateur.planner.text.tokens import tokenize
-from secateur.protocol.clocks import CLOCKS
 
 _KEYWORDS: Final = frozenset({"current_timestamp", "current_date", "current_time", "localtimestamp", "localtime"})
 """Functions of the clock that are called without parentheses."""

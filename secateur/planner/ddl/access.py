@@ -24,7 +24,7 @@ from typing import Final
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.errors import Error, ProgrammingError, UnknownColumnError, UnknownTableError
 from secateur.partitioning.tables.table import ExternalTable, TableDef
-from secateur.partitioning.types.sql_text import folded
+from secateur.partitioning.types.sql_text import CLOCKS, folded
 from secateur.planner.binding.catalog_view import similar_names
 from secateur.planner.binding.session_claims import ClaimCall, claims_in
 from secateur.planner.ddl.row_expression import RowExpression, row_expression
@@ -42,7 +42,6 @@ from secateur.planner.text.token_cursor import TokenCursor, read_parenthesized
 from secateur.planner.text.tokens import Token, TokenKind
 from secateur.planner.views import ViewDef
 from secateur.protocol.access import BUILT_IN_ROLES, TENANT, PolicyCommand, RowCondition
-from secateur.protocol.clocks import CLOCKS
 from secateur.protocol.statements import ForgetTenant
 from secateur.protocol.tokens import Privilege, TableGrant
 

@@ -20,7 +20,7 @@ from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import NESTED, SqlType, TypeKind
 from secateur.partitioning.types.default_value import FUNCTIONS, DefaultValue
 from secateur.partitioning.types.literals import literal_sql
-from secateur.partitioning.types.sql_text import folded
+from secateur.partitioning.types.sql_text import CLOCKS, folded
 from secateur.planner.binding.catalog_view import similar_names
 from secateur.planner.binding.evaluation import bounded_functions, evaluate
 from secateur.planner.binding.functions import UNNESTING, aggregate_names, refuse_calls_of
@@ -30,7 +30,6 @@ from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression, read_parenthesized
 from secateur.planner.text.tokens import tokenize
 from secateur.planner.tree.stability import is_unstable
-from secateur.protocol.clocks import CLOCKS
 
 _SAME: Final = {
     **dict.fromkeys(("now", "current_timestamp", "get_current_timestamp", "transaction_timestamp"), "now()"),

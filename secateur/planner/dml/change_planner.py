@@ -14,8 +14,7 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from secateur.engine.sql.keyed_change import KeyedChange
-from secateur.engine.sql.returned_row import ReturnedRow
+from secateur.engine.sql.keyed_change import KeyedChange, ReturnedRow
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import Error
 from secateur.partitioning.tables.table import TableDef

@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from secateur.errors import Error
-from secateur.partitioning.types.sql_text import folded
+from secateur.partitioning.types.sql_text import CLOCKS, folded
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TextSpan
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
-from secateur.protocol.clocks import CLOCKS
 
 _T = TypeVar("_T")
 _POSITION: Final = re.compile(r" \(line \d+, column \d+\)\n[^\n]*\n *(\^*)(\n.*)?$", re.DOTALL)

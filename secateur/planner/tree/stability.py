@@ -7,12 +7,12 @@ from functools import cache
 from typing import Final
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
+from secateur.partitioning.types.sql_text import CLOCKS
 from secateur.planner.aggregates import ORDERLESS
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import expressions_of, relations_in
 from secateur.planner.tree.rewriting import within
-from secateur.protocol.clocks import CLOCKS
 
 _PURE_TABLE_FUNCTIONS: Final = frozenset({"range", "generate_series", "repeat"})
 """Table functions whose rows depend on their arguments alone; DuckDB says nothing of their stability."""

@@ -20,7 +20,7 @@ import msgspec
 import pyarrow as pa
 import xxhash
 
-from secateur.protocol.decoders import msgpack_decoder
+from secateur.protocol.codec import msgpack_decoder
 from secateur.storage.partition import Partition
 
 _LENGTH: Final = struct.Struct("<I")

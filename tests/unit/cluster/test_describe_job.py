@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from secateur.client.jobs import ResolvedPlan
-from secateur.cluster.member.jobs.jobs import describe_job
+from secateur.cluster.member.jobs import describe_job
 from secateur.dag import (
     DAG,
     FactorySupplier,

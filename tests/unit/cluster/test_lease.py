@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from secateur.cluster.controller import MemberWatch
 from secateur.cluster.lease import (
     AskController,
     AskPeers,
@@ -23,6 +22,7 @@ from secateur.cluster.lease import (
     LeaseOutcome,
     LeaseTimes,
     MemberRemoved,
+    MemberWatch,
     Promises,
 )
 from secateur.errors import ProgrammingError

@@ -19,9 +19,9 @@ from links import Answers, Links
 
 from secateur.cluster import ClusterSettings
 from secateur.cluster.controller import LoadPublication, LoadPublisher
-from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member import MemberLoads, MemberStorage, Replication
 from secateur.cluster.termination_protocol import TerminationProtocol
+from secateur.cluster.write_latch import LoadLeases
 from secateur.errors import Error, LoadFailedError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef

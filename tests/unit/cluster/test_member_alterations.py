@@ -14,10 +14,9 @@ import pytest
 from links import Links
 from msgspec import structs
 
-from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member import Alterations, MemberAlterations
 from secateur.cluster.termination_protocol import TerminationProtocol
-from secateur.cluster.write_latch import WriteLatch
+from secateur.cluster.write_latch import LoadLeases, WriteLatch
 from secateur.errors import LoadFailedError, SchemeError, UnknownTableError
 from secateur.partitioning.schemes import (
     AddRange,

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from secateur.cluster import ClusterSettings
-from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member import MemberLoads, MemberStorage, MemberWrites, Replication
 from secateur.cluster.peers import Peers
 from secateur.cluster.termination_protocol import TerminationProtocol
+from secateur.cluster.write_latch import LoadLeases
 from secateur.errors import LoadFailedError, ProtocolError, TopologyChangedError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import Column, TableDef

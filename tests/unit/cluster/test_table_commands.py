@@ -18,7 +18,6 @@ from secateur.cluster.controller import (
     MemberLost,
     StatisticsCache,
     TableCommands,
-    copies_of,
 )
 from secateur.cluster.lease import LeaseTimes
 from secateur.cluster.peers import Peers
@@ -32,7 +31,7 @@ from secateur.errors import (
 )
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
 from secateur.partitioning.tables import TableDef
-from secateur.partitioning.topology import MemberAddress, Topology
+from secateur.partitioning.topology import MemberAddress, Topology, copies_of
 from secateur.partitioning.types import parse_type
 from secateur.protocol import (
     AbortStagedLoad,

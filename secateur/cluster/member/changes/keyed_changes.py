@@ -18,8 +18,7 @@ from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.statements.local_execution import check_count, check_versions
 from secateur.engine.kernels.arrow.row_values import DeclinedError
-from secateur.engine.sql.keyed_change import KeyedChange
-from secateur.engine.sql.returned_row import ReturnedRow
+from secateur.engine.sql.keyed_change import KeyedChange, ReturnedRow
 from secateur.engine.sql.row_upsert import UpsertProgram
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DataError, NoRangeError, NullKeyError

@@ -14,13 +14,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from secateur.cluster.load_leases import LoadLeases
 from secateur.cluster.member.admission.memory_admission import STAGED_FACTOR
 from secateur.cluster.member.changes.writes import pieces_to_keep, received_rows
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.peers import Peers
 from secateur.cluster.termination_protocol import LoadProgress
+from secateur.cluster.write_latch import LoadLeases
 from secateur.errors import ProtocolError
 from secateur.protocol import changes
 from secateur.protocol.catalog import CloseIfUnused, TableUse

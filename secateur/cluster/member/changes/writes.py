@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 import pyarrow as pa
 
 from secateur.cluster.member.changes.change_registry import RecordedChange
+from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.replication.replication import Replication
 from secateur.errors import Error, ProtocolError
 from secateur.protocol.changes import ChangedRows, RowCount, WriteRows

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
-from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.member.replication.replica import Replica
 from secateur.cluster.member.replication.replicas import CopyKey, Replicas
 from secateur.cluster.peers import MemberCaller

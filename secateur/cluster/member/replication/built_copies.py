@@ -39,10 +39,8 @@ from secateur.protocol.copies import (
 from secateur.protocol.message import Acknowledged
 from secateur.storage.change import DuplicateKeys
 from secateur.storage.change_feed import FeedEntry, feed_table
-from secateur.storage.layout import TableLayout
 from secateur.storage.merge import sort_rows
 from secateur.storage.snapshot import PartitionSnapshot
-from secateur.storage.sorted_rows import SortedRows
 from secateur.wire import Payload, Reply, Request, encode_table
 
 _PIECE_BYTES: Final = 8 << 20
@@ -275,7 +273,9 @@ class BuiltCopies:
         for copy in opened.copies:
             pieces = await self._fetched(FetchCopy(table_id, copy.partition, self._member_id, 0), source)
             layout = layouts[copy.partition]
-            rows = await asyncio.get_running_loop().run_in_executor(self._executor, _sorted, layout, pieces)
+            rows = await asyncio.get_running_loop().run_in_executor(
+                self._executor, sort_rows, layout, pieces, DuplicateKeys.REFUSED
+            )
             self._check_attempt(table_id, [copy.partition], attempt)
             if rows.rows != copy.rows:
                 raise TopologyChangedError(
@@ -386,7 +386,3 @@ def _piece(rows: PartitionSnapshot | pa.Table, start: int) -> tuple[int, Payload
     width = max(_ROW_BYTES_MIN, table.nbytes // max(1, table.num_rows))
     piece = table.slice(start, max(1, _PIECE_BYTES // width))
     return piece.num_rows, encode_table(piece) if piece.num_rows else b""
-
-
-def _sorted(layout: TableLayout, pieces: list[pa.Table]) -> SortedRows:
-    return sort_rows(layout, pieces, DuplicateKeys.REFUSED)

@@ -8,9 +8,9 @@ from functools import partial
 from typing import TypeAlias
 
 from secateur.cluster.member.changes.change_registry import ChangeKey, ChangeRegistry, RecordedChange
-from secateur.cluster.member.persistence.member_log import MemberLog
+from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.member.replication.replica import Replica, ReplicatedChange
-from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.errors import Error, MemberLostError, TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
 from secateur.storage.hosted_tables import HostedTable

@@ -20,7 +20,7 @@ from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.member.replication.acknowledgements import Acknowledgements
 from secateur.cluster.member.replication.replica import CountOut, Effect, Replica, SendChange
 from secateur.cluster.member.replication.replicas import CopyKey, Replicas
-from secateur.cluster.member.tables.table_directory import TableDirectory
+from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.errors import DiskError, Error, InterfaceError, OperationalError, TopologyChangedError
 from secateur.protocol.changes import CopyState, CopyStates, TellSettled, WriteCopies, WriteCopy

@@ -19,7 +19,6 @@ from typing import Final
 
 from msgspec import structs
 
-from secateur.cluster.member.member_connections import MemberConnections
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.member_threads import MemberThreads
 from secateur.cluster.member.statements.external_reads import ExternalReads
@@ -29,6 +28,7 @@ from secateur.cluster.member.statements.local_execution import (
     check_versions,
 )
 from secateur.cluster.member.statements.plans import MemberPlans
+from secateur.cluster.peers import MemberConnections
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.select_plan import FetchedRows, SelectPlan
 from secateur.errors import KeysChangedError, TopologyChangedError

@@ -16,7 +16,6 @@ import pyarrow as pa
 from msgspec import structs
 
 from secateur.cluster.member.admission.statement_admission import Admissions
-from secateur.cluster.member.member_connections import MemberConnections
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.member_threads import MemberThreads
 from secateur.cluster.member.monitoring.stored_stats import EstimateMisses
@@ -29,6 +28,7 @@ from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.statements.prepared_statements import OwnView, PreparedStatements, marks_of, read_here
 from secateur.cluster.member.statements.scattered_statements import ScatteredRows, ScatteredStatements
 from secateur.cluster.member.statements.serving_programs import Served, ServingProgram, compile_program
+from secateur.cluster.peers import MemberConnections
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import open_answer, run
 from secateur.engine.runtime.result import JobResult, ResultCollector, ResultQueue

@@ -17,24 +17,9 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 
-_SEARCHED: Final = frozenset(
-    {
-        TypeKind.TINYINT,
-        TypeKind.SMALLINT,
-        TypeKind.INTEGER,
-        TypeKind.BIGINT,
-        TypeKind.UTINYINT,
-        TypeKind.USMALLINT,
-        TypeKind.UINTEGER,
-        TypeKind.UBIGINT,
-        TypeKind.DATE,
-        TypeKind.TIMESTAMP,
-        TypeKind.TIMESTAMPTZ,
-        TypeKind.VARCHAR,
-    }
-)
+_SEARCHED: Final = WORD_INTEGERS | {TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ, TypeKind.VARCHAR}
 
 
 class AggregateFunction(Enum):

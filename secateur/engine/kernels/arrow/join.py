@@ -25,7 +25,7 @@ from secateur.engine.kernels.arrow.evaluate import (
 from secateur.engine.kernels.arrow.exact_values import InexactError
 from secateur.engine.kernels.arrow.fragment import ArrowSource, ColumnExpression, Expression, SourceJoin, columns_in
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.storage.key_column import CellView, IntegerFormat, bytes_view, integer_view
+from secateur.storage.key_column import INTEGER_FORMATS, CellView, IntegerFormat, bytes_view, integer_view
 
 Join = Callable[[Mapping[str, pa.Table], Sequence[Any]], Rows]
 """A function from relations by name, and parameters, to the columns of the joined rows and their number."""
@@ -44,19 +44,6 @@ _UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 _IS_IN: Final = pc.get_function("is_in")
 _INDICES_NONZERO: Final = pc.get_function("indices_nonzero")
 
-_FORMATS: Final[dict[TypeKind, IntegerFormat]] = {
-    TypeKind.TINYINT: "b",
-    TypeKind.SMALLINT: "h",
-    TypeKind.INTEGER: "i",
-    TypeKind.BIGINT: "q",
-    TypeKind.UTINYINT: "B",
-    TypeKind.USMALLINT: "H",
-    TypeKind.UINTEGER: "I",
-    TypeKind.UBIGINT: "Q",
-    TypeKind.DATE: "i",
-    TypeKind.TIMESTAMP: "q",
-    TypeKind.TIMESTAMPTZ: "q",
-}
 _NUMBERS: Final[dict[TypeKind, pa.DataType]] = {
     TypeKind.DATE: pa.int32(),
     TypeKind.TIME: pa.int64(),
@@ -280,7 +267,7 @@ def _one_array(values: Any) -> pa.Array:
 
 def _compile_search(column: str, type_: SqlType) -> Callable[[pa.Table, pa.Array], pa.Array | None]:
     """A function that finds the rows with one of some values; None where a scan costs less, or the column has NULLs."""
-    form = _FORMATS.get(type_.kind)
+    form = INTEGER_FORMATS.get(type_.kind)
 
     def search(table: pa.Table, values: pa.Array) -> pa.Array | None:
         cells = _cells(values, type_, form)

@@ -25,7 +25,7 @@ from secateur.engine.kernels.arrow.fragment import (
     OrderTerm,
     slot_name,
 )
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, added
 
 SMALL_ROWS_MAX: Final = 128
@@ -51,21 +51,9 @@ and the end of those.
 
 _Fold = Callable[[Sequence[Any]], Any]
 
-_INTEGERS: Final = frozenset(
-    {
-        TypeKind.TINYINT,
-        TypeKind.SMALLINT,
-        TypeKind.INTEGER,
-        TypeKind.BIGINT,
-        TypeKind.UTINYINT,
-        TypeKind.USMALLINT,
-        TypeKind.UINTEGER,
-        TypeKind.UBIGINT,
-    }
-)
 _BLOCK_ROWS: Final = 16
 """The doubles that Arrow's sum without keys adds one after the other."""
-_ORDERED: Final = _INTEGERS | {TypeKind.VARCHAR}  # UTF-8 bytes and code points have one order
+_ORDERED: Final = WORD_INTEGERS | {TypeKind.VARCHAR}  # UTF-8 bytes and code points have one order
 _SORTED: Final = _ORDERED | {TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.DECIMAL, TypeKind.FLOAT, TypeKind.DOUBLE}
 
 
@@ -211,7 +199,7 @@ def _fold(aggregate: ArrowAggregate, *, is_one_group: bool) -> _Folded | None:
                 return None
             return _Folded(argument.name, False, _pairwise_sum if is_pairwise else _sum, is_pairwise)
         case AggregateFunction.AVG:
-            if kind not in _INTEGERS | {TypeKind.DOUBLE}:
+            if kind not in WORD_INTEGERS | {TypeKind.DOUBLE}:
                 return None
             return _Folded(argument.name, False, _pairwise_average if is_pairwise else _average, is_pairwise)
         case _:
@@ -219,7 +207,7 @@ def _fold(aggregate: ArrowAggregate, *, is_one_group: bool) -> _Folded | None:
 
 
 def _adds_up(kind: TypeKind, result: SqlType) -> bool:
-    return (kind in _INTEGERS and result.kind is TypeKind.HUGEINT) or (
+    return (kind in WORD_INTEGERS and result.kind is TypeKind.HUGEINT) or (
         kind is TypeKind.DOUBLE and result.kind is TypeKind.DOUBLE
     )
 

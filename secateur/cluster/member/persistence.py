@@ -15,8 +15,8 @@ from typing import Final
 
 from secateur.cluster.data_directory import RECORD, read_record, written_record
 from secateur.cluster.member.changes.change_registry import RecordedChange
+from secateur.cluster.member.member_log import MemberLog
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.persistence.member_log import MemberLog
 from secateur.cluster.member.replication.replication import Replication
 from secateur.errors import DiskError
 from secateur.protocol.recovery import ClusterRecord

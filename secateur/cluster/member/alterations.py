@@ -3,7 +3,7 @@
 When ranges are cut out of the catch-all, it may contain rows of them, and further rows may be on their way into it.
 When columns change, no change may be on its way that was made for those of before. Therefore the writes of the table
 wait from the check until the member uses the new table; other changes of ranges block no writes. The latch is held
-under a lease (:mod:`secateur.cluster.load_leases`): when the controller is gone, the members commit what one of them
+under a lease (:mod:`secateur.cluster.write_latch`): when the controller is gone, the members commit what one of them
 has committed, and give up everything else.
 """
 
@@ -20,8 +20,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from secateur.cluster.load_leases import LoadLeases
-from secateur.cluster.write_latch import WriteLatch
+from secateur.cluster.write_latch import LoadLeases, WriteLatch
 from secateur.errors import LoadFailedError, SchemeError
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.catalog import AbortAlter, CommitAlter, PrepareAlter

@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from secateur.cluster.lease import Promises
 from secateur.cluster.loop_thread import BackgroundTasks
-from secateur.cluster.member.member_connections import MemberConnections
 from secateur.cluster.member.member_replication import MemberReplication
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.persistence.persistence import Persistence
+from secateur.cluster.member.persistence import Persistence
 from secateur.cluster.member.statements.plans import MemberPlans
-from secateur.cluster.member.tables.table_directory import TableDirectory, owner_pages, range_pages
+from secateur.cluster.member.table_directory import TableDirectory, owner_pages, range_pages
+from secateur.cluster.peers import MemberConnections
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import Error, ProtocolError, TopologyChangedError
 from secateur.partitioning.topology.topology import MemberAddress, Topology, gains_copies

@@ -7,15 +7,15 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 
-from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.replication.built_copies import BuiltCopies
-from secateur.cluster.member.replication.replication import Replication
-from secateur.cluster.member.tables.alterations import (
+from secateur.cluster.member.alterations import (
     MemberAlterations,
     check_catch_all,
     cuts_catch_all,
     resolved_table,
 )
+from secateur.cluster.member.member_storage import MemberStorage
+from secateur.cluster.member.replication.built_copies import BuiltCopies
+from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.peers import Peers
 from secateur.errors import PartitionLostError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef

@@ -1,1 +1,0 @@
-"""Persistence of a member: its log, checkpoints, and recovery."""
