@@ -91,8 +91,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--sample",
         type=int,
         metavar="SEED",
-        help=f"of each test with {CASES_MIN} cases or more, run a half, with {MANY_CASES} or more a quarter; SEED decides"
-        " which ones (default: all cases)",
+        help=f"of each test with {CASES_MIN} cases or more, run a half, with {MANY_CASES} or more a quarter; SEED"
+        " decides which ones (default: all cases)",
     )
 
 
