@@ -175,7 +175,7 @@ def bind_query(
     )
     splices: list[Splice] = list(binder.bind(text, words, syntax))
     common = [
-        *_qualified_columns(syntax, words),
+        *_qualified_columns(syntax, words, binder.scans),
         *((start, end, f"${index + 1}") for start, end, index in parameters.spans),
         *claim_splices(text, tokens, parameters.claim_places),
     ]
@@ -317,7 +317,7 @@ class _Binder:
             self.is_placed = self.is_placed or _has_relation_names(syntax, words)
             found = [
                 *self.bind(view.query, words, syntax),
-                *_qualified_columns(syntax, words),
+                *_qualified_columns(syntax, words, self.scans[before:]),
                 *claim_splices(view.query, tokens, self._claims),
             ]
         except UnknownTableError as error:
@@ -379,15 +379,19 @@ def _words(tokens: Sequence[Token]) -> Set[str]:
     return {folded(token.text) for token in tokens if token.kind not in (TokenKind.STRING, TokenKind.NUMBER)}
 
 
-def _qualified_columns(syntax: Syntax, words: Set[str]) -> Iterator[Splice]:
-    """``main.`` in front of ``t.k`` and of ``t``, which is to be left out: relations are in no schema."""
+def _qualified_columns(syntax: Syntax, words: Set[str], scans: Sequence[TableReference]) -> Iterator[Splice]:
+    """``main.`` in front of ``t.k`` and of ``t``, which is to be left out: relations are in no schema.
+
+    Not where it may be the name of a column, whose field has precedence over a table.
+    """
     if words.isdisjoint(_LEFT_OUT):
         return
     nodes = list(nodes_of(syntax.node))
     tables = {folded(node["table_name"]) for node in nodes if node.get("type") == "BASE_TABLE"}
-    aliases = {folded(node["alias"]) for node in nodes if "alias" in node and "class" not in node}
+    aliases = {folded(node["alias"]) for node in nodes if "alias" in node}
     ctes = {name for node in nodes for name, _ in ctes_of(node)}
-    if not _LEFT_OUT.isdisjoint(aliases | ctes):
+    columns = {folded(column.name) for scan in scans for column in scan.table.visible_columns}
+    if not _LEFT_OUT.isdisjoint(aliases | ctes | columns):
         return
     for node in nodes:
         names = [folded(name) for name in node.get("column_names", ()) if "class" in node]
