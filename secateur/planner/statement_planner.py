@@ -5,6 +5,7 @@ Readers of a few lines are here, longer ones in the folder of their kind.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -14,7 +15,7 @@ from msgspec.structs import replace as with_fields
 from secateur.engine.kernels.duckdb.errors import syntax_error_position
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.sql.row_changes import RowAction
-from secateur.errors import DatabaseError, NotSupportedError, ParameterError
+from secateur.errors import DatabaseError, NotSupportedError, ParameterError, ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.sql_text import folded, text_literal
 from secateur.planner.binding.catalog_view import PlanningCatalog
@@ -30,9 +31,8 @@ from secateur.planner.ddl.access import (
     read_forget_tenant,
     read_grant,
 )
-from secateur.planner.ddl.alter_table import read_alter_table
+from secateur.planner.ddl.alter_table import read_alter_table, read_comment_on
 from secateur.planner.ddl.column_type import read_create_type, read_drop_type
-from secateur.planner.ddl.comment_on import read_comment_on
 from secateur.planner.ddl.create_external_table import read_create_external_table
 from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
@@ -43,9 +43,8 @@ from secateur.planner.ddl.resource_group import (
     read_create_resource_group,
     read_drop_resource_group,
 )
-from secateur.planner.dml.backup import read_backup, read_restore
 from secateur.planner.dml.change_planner import ChangePlanner
-from secateur.planner.dml.copy import read_copy
+from secateur.planner.dml.copy import read_backup, read_copy, read_restore
 from secateur.planner.dml.insert import InsertValues, read_insert
 from secateur.planner.dml.merge import read_merge
 from secateur.planner.dml.row_changes import places_of
@@ -56,8 +55,7 @@ from secateur.planner.explain.explain import read_explain
 from secateur.planner.query_planner import QueryPlanner
 from secateur.planner.select import BoundSelect
 from secateur.planner.set_option import is_show_settings, read_reset, read_set, read_show_settings
-from secateur.planner.statement import CreateView, ExplainStatement, PlannedSelect
-from secateur.planner.system.kill import read_kill
+from secateur.planner.statement import CreateView, ExplainStatement, KillJob, KillStatement, PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor
@@ -72,6 +70,7 @@ _WHY_NEEDLESS: Final = {
     "ANALYZE": "ANALYZE is not needed: members count and sample their rows by themselves as they change",
     "VACUUM": "VACUUM is not needed: members merge changes into their partitions, and free memory, by themselves",
 }
+_STATEMENT_ID: Final = re.compile(r"(.+):([0-9]{1,18})")
 _CHANGES_BEHIND_WITH: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 
@@ -456,6 +455,38 @@ def read_maintenance(cursor: TokenCursor, find: Callable[[str], Any]) -> str:
     cursor.expect_end()
     answer = "; ".join(_WHY_NEEDLESS[word] for word in words)
     return f"SELECT {text_literal(answer)} AS notice"
+
+
+def read_kill(cursor: TokenCursor) -> KillStatement | KillJob:
+    """Read ``KILL 'm2:17'``, ``KILL 'controller:4'`` or ``KILL JOB 'id or name'``.
+
+    It ends a running statement, of whichever connection, or a job.
+
+    Args:
+        cursor: At the word KILL.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        ProgrammingError: The text is not the id of a statement.
+    """
+    cursor.expect("KILL")
+    is_job = cursor.accept("JOB")
+    offset = cursor.offset
+    text = cursor.string(f"the id of a {'job' if is_job else 'statement'}, as 'text'")
+    length = cursor.end - offset
+    cursor.expect_end()
+    if is_job:
+        return KillJob(text)
+    found = _STATEMENT_ID.fullmatch(text)
+    if found is None:
+        raise cursor.error(
+            ProgrammingError,
+            f"{text!r} is not the id of a statement, such as 'm1:17': SELECT id, statement FROM secateur.statements"
+            " WHERE state NOT IN ('done', 'failed') lists those that can be killed",
+            offset,
+            length,
+        )
+    return KillStatement(found[1], int(found[2]))
 
 
 def split_with(tokens: Sequence[Token]) -> tuple[TextSpan | None, Sequence[Token]]:

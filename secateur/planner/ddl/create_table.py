@@ -26,7 +26,6 @@ from secateur.partitioning.schemes.scheme_rules import build_scheme
 from secateur.partitioning.tables.row_ids import ROW_ID_COLUMN
 from secateur.partitioning.tables.table import Column, NamedType, TableDef
 from secateur.planner.ddl.column_type import read_type
-from secateur.planner.ddl.comment_on import read_text
 from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by
 from secateur.planner.ddl.row_expression import WrittenCheck, checks_of, read_check, read_default
 from secateur.planner.statement import CreateTable, DropTable
@@ -174,7 +173,7 @@ def read_clauses(cursor: TokenCursor, *ends: str) -> Clauses:
         elif clauses.change_feed is None and cursor.at("WITH"):
             clauses = replace(clauses, change_feed=_read_options(cursor))
         elif clauses.comment is None and cursor.accept("COMMENT"):
-            clauses = replace(clauses, comment=read_text(cursor, "a text in single quotes"))
+            clauses = replace(clauses, comment=cursor.string("a text in single quotes", may_have_dollars=True))
         else:
             raise cursor.expected(
                 f"PARTITION BY, BACKUPS, REPLICATED, WITH, COMMENT or {' or '.join(ends) or 'the end of the statement'}"
@@ -373,7 +372,7 @@ def _read_column(cursor: TokenCursor, draft: _Draft, types: Mapping[str, NamedTy
         elif cursor.at("CHECK") or cursor.at("CONSTRAINT"):
             draft.checks.append(_read_check(cursor))
         elif name not in draft.comments and cursor.accept("COMMENT"):
-            draft.comments[name] = read_text(cursor, "a text in single quotes")
+            draft.comments[name] = cursor.string("a text in single quotes", may_have_dollars=True)
         elif not cursor.accept("NULL"):
             raise (
                 _unsupported_constraint(cursor)
@@ -390,7 +389,6 @@ def _read_check(cursor: TokenCursor) -> WrittenCheck:
             raise _unsupported_constraint(cursor)
         cursor.expect("CONSTRAINT")
         name = cursor.name("the name of the constraint")
-    cursor.expect("CHECK")
     return read_check(cursor, name)
 
 

@@ -90,13 +90,10 @@ def read_insert_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> 
 
 def _read_target(cursor: TokenCursor, find: Callable[[str], TableDef], has_alias: Callable[[], bool]) -> ChangeTarget:
     table = read_table(cursor, find)
-    last = cursor.peek(-1)
-    assert last is not None
-    alias = last.text
-    if has_alias():
-        last = cursor.peek() or last
-        alias = cursor.name("an alias")
-    return ChangeTarget(table, alias, last.end + 1)
+    name = cursor.peek(-1)
+    assert name is not None
+    alias = cursor.name("an alias") if has_alias() else name.text
+    return ChangeTarget(table, alias, cursor.end)
 
 
 def _is_alias(cursor: TokenCursor) -> bool:
