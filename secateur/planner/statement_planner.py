@@ -18,7 +18,7 @@ from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import DatabaseError, NotSupportedError, ParameterError, ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.sql_text import folded, text_literal
-from secateur.planner.binding.catalog_view import PlanningCatalog
+from secateur.planner.binding.catalog_view import ANYBODY, PlanningCatalog
 from secateur.planner.binding.functions import refuse_calls_of
 from secateur.planner.binding.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.cached_plan import Params, arrange, with_values
@@ -247,10 +247,8 @@ def _create_view(unread: _Unread) -> Statement:
         written.query,
         replace(unread.parameters, claims=()),  # they are those of whoever reads the view
         (),
-        written.finder(catalog.relation),
-        catalog.version,
-        catalog.settings,
-        catalog.statistics_snapshot,
+        replace(catalog, viewer=ANYBODY),
+        find=written.finder(catalog.relation),
     )
     view = written.view(unread.sql, query.planned().plan, catalog.relation)
     return CreateView(view, written.or_replace, written.if_not_exists)
