@@ -8,7 +8,7 @@ statement in stages where that is exact.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any
@@ -45,7 +45,7 @@ from secateur.planner.prune.external_scan import external_scan
 from secateur.planner.prune.scan_reading import QueryReading, ScanReading, ScanRows, read_query, rows_of_scans
 from secateur.planner.prune.shown import conjunction_text
 from secateur.planner.row_estimates import Estimate, estimate_of
-from secateur.planner.stages import DistributedQuery, as_written, distributed, ends_on_one_partition, staged
+from secateur.planner.stages import DistributedQuery, Schemas, as_written, distributed, ends_on_one_partition, staged
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.hoisted_lists import lists_agree
@@ -56,8 +56,6 @@ from secateur.planner.tree.relations import AnyRelation
 from secateur.planner.tree.stability import depends_on_order, is_repeatable
 from secateur.planner.views import ViewDef
 from secateur.protocol.access import session_call
-
-Schemas = Mapping[str, Mapping[str, SqlType | str]]
 
 
 class BoundSelect:

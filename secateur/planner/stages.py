@@ -29,14 +29,14 @@ from secateur.planner.binding.bound_plan import BoundPlan, Unreadable
 from secateur.planner.binding.query import Query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.distributor import Distributor, ScanFacts
-from secateur.planner.distribute.exchanges import Draft, Exchanges, NotDivided, UndividedRows, is_worth_merging
+from secateur.planner.distribute.exchanges import Draft, Exchanges, NotDivided, Schema, UndividedRows, is_worth_merging
 from secateur.planner.gathered import FragmentOf, GatheredScan, gathered_scans, gathered_stages
 from secateur.planner.prune.scan_reading import QueryReading, ScanRows
 from secateur.planner.row_estimates import Estimate, expected_rows
 from secateur.planner.tree.expression_sql import BoundText
 from secateur.planner.tree.relations import AnyRelation
 
-Schemas = Mapping[str, Mapping[str, SqlType | str]]
+Schemas = Mapping[str, Schema]
 Columns = Sequence[tuple[str, str]]
 ONE_PARTITION: Final = "one member answers it, unless pruning is off"
 """Why such a statement is not divided."""

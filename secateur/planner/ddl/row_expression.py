@@ -27,7 +27,7 @@ from secateur.planner.binding.functions import UNNESTING, aggregate_names, refus
 from secateur.planner.binding.session_claims import ClaimCall
 from secateur.planner.dml.composed import Composer
 from secateur.planner.text.parameters import NO_PARAMETERS
-from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
+from secateur.planner.text.syntax import SyntaxNode, called_without_arguments, nodes_of, parse_query
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression, read_parenthesized
 from secateur.planner.text.tokens import Token, tokenize
 from secateur.planner.tree.stability import is_unstable
@@ -73,16 +73,6 @@ class RowExpression:
 
     def nodes(self) -> Iterator[SyntaxNode]:
         return nodes_of(self.node)
-
-    def call_name(self) -> str:
-        """The function that the whole expression calls without arguments, in lower case; empty for anything else."""
-        match self.node:
-            case {"class": "COLUMN_REF", "column_names": [str(name)]}:
-                return name.lower()
-            case {"class": "FUNCTION", "function_name": str(name)} if "arguments" not in self.node:
-                return name.lower()
-            case _:
-                return ""
 
     def check(self, instead: str) -> None:
         """Refuse what is not of one row, or not the same at any time and place.
@@ -203,7 +193,7 @@ def read_default(cursor: TokenCursor, column: str, type_: SqlType) -> str:
     if cursor.accept("NULL"):
         return "NULL"
     expression = row_expression(cursor, "DEFAULT", read_expression(cursor, *_ENDS, *_ENDS_OF_OTHERS))
-    found = _SAME.get(expression.call_name())
+    found = _SAME.get(called_without_arguments(expression.node).lower())
     if found is not None:
         if type_.kind not in FUNCTIONS[found]:
             kinds = " or ".join(sorted(kind.value for kind in FUNCTIONS[found]))

@@ -148,10 +148,7 @@ class Distributor:
         table = facts.table
         if facts.is_fetched:
             return Placed(scan, AtCoordinator(), facts.estimate.rows)
-        names = [scan.names[column.index] if column.index < len(scan.names) else "" for column in scan.column_indexes]
-        if scan.projection_ids:
-            names = [names[index] for index in scan.projection_ids]
-        estimate = facts.estimate
+        names, estimate = scan.column_names, facts.estimate
         distinct = {
             index: float(estimate.distinct[name]) for index, name in enumerate(names) if name in estimate.distinct
         }

@@ -73,16 +73,16 @@ class ChangePlanner:
         """
         in_place = None
         if change.stays:
-            query = change.in_partitions()
-            check_reading(self._sql, query.query, change.action, change.target.end)
-            select = query.query.plan(self._plan)
+            query, columns = change.in_partitions()
+            check_reading(self._sql, query, change.action, change.target.end)
+            select = query.plan(self._plan)
             if change.action is RowAction.UPDATE:
-                check_columns(self._sql, query, select)
+                check_columns(change, columns, select)
             elif change.where is None:
                 scans = tuple(replace(scan, reason=scan.reason and _EVERY_ROW) for scan in select.plan.scans)
                 select = with_plan(select, plan=replace(select.plan, scans=scans, plan_id="").named())
             if is_local(select):
-                in_place = ChangeStatement(query.table, query.kind, _needing(select, change.privileges))
+                in_place = ChangeStatement(change.target.table, change.kind, _needing(select, change.privileges))
                 if change.returning is None:
                     return in_place
         changes = change.row_changes()

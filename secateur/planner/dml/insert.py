@@ -222,8 +222,7 @@ class Insert:
         if isinstance(self.source, TextSpan):
             return composer.say("SELECT * FROM (", self.source, ")").finish()
         assert self.columns is not None
-        self.say_rows(composer.say("SELECT * FROM "), self.columns)
-        return composer.finish()
+        return self.cast_query(self.columns)
 
     def batch(self, *, is_row_compiled: bool) -> BatchInsert | None:
         """Return the form of the statement for executemany.

@@ -132,9 +132,7 @@ class _Printer:
         else:
             source = self._table(scan)
         alias = f"t{next(self._numbers)}"
-        read = scan.column_indexes
-        kept = [read[index] for index in scan.projection_ids] if scan.projection_ids else read
-        names = [scan.names[column.index] if column.index < len(scan.names) else "" for column in kept]
+        names = scan.column_names
         source = f"{source} AS {alias}"
         if scan.table is None:
             source += f"({', '.join(map(quoted, scan.names))})"
