@@ -25,7 +25,7 @@ from secateur.errors import ProgrammingError, UnknownTableError
 from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.planner.binding.session_claims import claims_in
 from secateur.planner.ddl.row_expression import on_one_line, read_condition, row_expression
-from secateur.planner.dml.target import read_relation, read_table
+from secateur.planner.dml.target import read_relation
 from secateur.planner.statement import (
     CreatePolicy,
     CreateRole,
@@ -163,7 +163,7 @@ def read_create_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> 
     cursor.expect("CREATE", "POLICY")
     name = cursor.name("the name of a policy")
     cursor.expect("ON")
-    table = read_table(cursor, find)
+    table = read_relation(cursor, find)
     command = PolicyCommand.ALL
     if cursor.accept("AS"):
         raise cursor.unsupported(
@@ -222,7 +222,7 @@ def read_drop_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Dr
     if_exists = cursor.accept("IF", "EXISTS")
     name = cursor.name("the name of a policy")
     cursor.expect("ON")
-    table = read_table(cursor, find)
+    table = read_relation(cursor, find)
     cursor.expect_end()
     return DropPolicy(name, table, if_exists)
 

@@ -46,7 +46,7 @@ from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.partition_by import read_range
 from secateur.planner.ddl.row_expression import read_default
 from secateur.planner.dml.assignments import read_column
-from secateur.planner.dml.target import found, read_table
+from secateur.planner.dml.target import found, read_relation
 from secateur.planner.statement import AlterColumns, AlterTable, CommentOn, SecureTable
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
@@ -99,7 +99,7 @@ def read_alter_table(
     if_exists = cursor.accept("IF", "EXISTS")
     offset = cursor.offset
     try:
-        table = read_table(cursor, find)
+        table = read_relation(cursor, find)
     except UnknownTableError:
         if if_exists:
             return Done("no such table")
@@ -265,7 +265,7 @@ def read_comment_on(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Com
     cursor.expect("COMMENT", "ON")
     column = None
     if cursor.accept("TABLE"):
-        table = read_table(cursor, find)
+        table = read_relation(cursor, find)
     elif cursor.accept("COLUMN"):
         if cursor.at("MAIN", ".") and cursor.at_ahead(3, "."):
             cursor.expect("MAIN", ".")

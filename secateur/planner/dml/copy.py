@@ -22,7 +22,7 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.target import read_table
+from secateur.planner.dml.target import read_relation
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, read_expression
@@ -63,7 +63,7 @@ def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str],
         cursor.expect(")")
         cursor.expect("TO")
         return CopyQuery(query, _read_file(cursor, Direction.WRITE))
-    table = read_table(cursor, find)
+    table = read_relation(cursor, find)
     columns = tuple(column.name for column in table.visible_columns)
     if cursor.accept("("):
         columns = tuple(cursor.listed(lambda cursor: read_column(cursor, table)))
@@ -202,7 +202,7 @@ def read_backup(cursor: TokenCursor, find: Callable[[str], TableDef]) -> BackupT
         UnknownTableError: With the position of the name.
     """
     cursor.expect("BACKUP")
-    tables = cursor.listed(lambda cursor: read_table(cursor, find).name) if cursor.accept("TABLE") else []
+    tables = cursor.listed(lambda cursor: read_relation(cursor, find).name) if cursor.accept("TABLE") else []
     cursor.expect("TO")
     return BackupTo(_read_folder(cursor), tuple(tables))
 

@@ -34,7 +34,7 @@ from secateur.planner.dml.row_changes import (
     row_changes_items,
     target_text,
 )
-from secateur.planner.dml.target import ChangeTarget, read_table, read_target
+from secateur.planner.dml.target import ChangeTarget, read_relation, read_target
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located, syntax_error
@@ -175,7 +175,7 @@ def _read_truncated(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Cha
     cursor.expect("TRUNCATE")
     cursor.accept("TABLE")
     if any(cursor.at_ahead(2 * cursor.at_ahead(1, ".") + 1, *words) for words in _OF_OTHERS):
-        read_table(cursor, find)
+        read_relation(cursor, find)
         raise cursor.unsupported(
             f"TRUNCATE ... {cursor.word()}",
             "there are no foreign keys and no identity columns; leave it out",
