@@ -100,7 +100,7 @@ class QueryPlanner:
     def show(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None) -> PlannedSelect:
         """The query that answers SHOW, DESCRIBE or SUMMARIZE."""
         sql = cursor.sql
-        match read_show(cursor, lambda cursor: read_relation(cursor, self._catalog.relation)):
+        match read_show(cursor, lambda cursor: read_relation(cursor, self._catalog.view.relation)):
             case ShowQuery(text):
                 return self.select_made(text, parameters, values)
             case DescribedQuery(tokens):

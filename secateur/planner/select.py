@@ -96,7 +96,7 @@ class BoundSelect:
         guard: FindGuard | None = None,
     ) -> None:
         self._bind: Callable[..., Query] = partial(
-            bind_query, text, tokens, parameters, find or catalog.relation, guard or catalog.guard
+            bind_query, text, tokens, parameters, find or catalog.view.relation, guard or catalog.guard
         )
         self._query = self._bind()
         self.reads_clock = reads_clock(self._query)
@@ -107,9 +107,9 @@ class BoundSelect:
         self._params = [None if isinstance(value, UnknownValue) else value for value in params]
         # Plans are kept by the classes of values, so with a plan for integers only integers are executed.
         self._integers = frozenset(index for index, value in enumerate(params) if type(value) is int)
-        self._catalog_version = catalog.version
+        self._catalog_version = catalog.view.version
         self._settings = catalog.settings
-        self._statistics_snapshot = catalog.statistics_snapshot
+        self._statistics_snapshot = catalog.view.statistics_snapshot
         self._plan_step = plan_step
         try:
             self._describe()

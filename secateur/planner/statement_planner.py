@@ -199,7 +199,7 @@ def _query(unread: _Unread) -> Statement:
 
 def _insert(unread: _Unread) -> Statement:
     unread = unread.at_one_time()
-    insert = read_insert(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes)
+    insert = read_insert(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
     textual = unread.textual(insert.target.table, insert.assigned)
     planned = unread.changes(as_texts(unread.given_values, textual), PolicyCommand.UPDATE).insert(insert)
     return replace(planned, textual=textual) if isinstance(planned, InsertValues) else _textual(planned, textual)
@@ -207,7 +207,7 @@ def _insert(unread: _Unread) -> Statement:
 
 def _searched_change(unread: _Unread) -> Statement:
     unread = unread.at_one_time()
-    change = read_searched_change(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes)
+    change = read_searched_change(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
     if change.sources is not None:
         # The query has the sources in its middle, where more than sources would read strangely.
         check_dialect(unread.sql, unread.tokens)
@@ -218,7 +218,7 @@ def _searched_change(unread: _Unread) -> Statement:
 
 def _merge(unread: _Unread) -> Statement:
     unread = unread.at_one_time()
-    merge = read_merge(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes)
+    merge = read_merge(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
     textual = unread.textual(merge.target.table, merge.assigned)
     deletes = Privilege.DELETE in merge.privileges
     command = PolicyCommand.DELETE if deletes else PolicyCommand.UPDATE
@@ -233,7 +233,7 @@ def _textual(planned: Statement, textual: TextualParameters) -> Statement:
 
 
 def _copy(unread: _Unread) -> Statement:
-    copy = read_copy(unread.cursor, unread.parameters, unread.catalog.table)
+    copy = read_copy(unread.cursor, unread.parameters, unread.catalog.view.table)
     if isinstance(copy, CopyFrom):
         return copy
     query = unread.queries.select_composed(copy.query, unread.given_values)
@@ -248,9 +248,9 @@ def _create_view(unread: _Unread) -> Statement:
         replace(unread.parameters, claims=()),  # they are those of whoever reads the view
         (),
         replace(catalog, viewer=ANYBODY),
-        find=written.finder(catalog.relation),
+        find=written.finder(catalog.view.relation),
     )
-    view = written.view(unread.sql, query.planned().plan, catalog.relation)
+    view = written.view(unread.sql, query.planned().plan, catalog.view.relation)
     return CreateView(view, written.or_replace, written.if_not_exists)
 
 
@@ -272,7 +272,7 @@ def _explain(unread: _Unread) -> Statement:
     planner = StatementPlanner(unread.catalog, unread.cost_model)
     target = planner.plan(unread.sql, tokens, parameters, unread.params)
     if target.is_cached:
-        target = with_values(target, unread.values, parameters.hidden, unread.catalog.version)
+        target = with_values(target, unread.values, parameters.hidden, unread.catalog.view.version)
     elif analyze:
         raise what.unsupported(
             f"EXPLAIN ANALYZE of {tokens[0].text.upper()}",
@@ -282,7 +282,7 @@ def _explain(unread: _Unread) -> Statement:
 
 
 def _maintenance(unread: _Unread) -> Statement:
-    answer = read_maintenance(unread.cursor, unread.catalog.relation)
+    answer = read_maintenance(unread.cursor, unread.catalog.view.relation)
     return unread.queries.select_made(answer, unread.parameters, ())
 
 
@@ -329,10 +329,10 @@ _KINDS: Final = (
     _Kind(("COPY",), _copy, takes_parameters=True, is_of_dialect=True),
     _Kind(("CREATE ROLE",), lambda unread: read_create_role(unread.cursor)),
     _Kind(("DROP ROLE",), lambda unread: read_drop_role(unread.cursor)),
-    _Kind(("GRANT",), lambda unread: read_grant(unread.cursor, unread.catalog.relation)),
-    _Kind(("REVOKE",), lambda unread: read_grant(unread.cursor, unread.catalog.relation)),
-    _Kind(("CREATE POLICY",), lambda unread: read_create_policy(unread.cursor, unread.catalog.table)),
-    _Kind(("DROP POLICY",), lambda unread: read_drop_policy(unread.cursor, unread.catalog.table)),
+    _Kind(("GRANT",), lambda unread: read_grant(unread.cursor, unread.catalog.view.relation)),
+    _Kind(("REVOKE",), lambda unread: read_grant(unread.cursor, unread.catalog.view.relation)),
+    _Kind(("CREATE POLICY",), lambda unread: read_create_policy(unread.cursor, unread.catalog.view.table)),
+    _Kind(("DROP POLICY",), lambda unread: read_drop_policy(unread.cursor, unread.catalog.view.table)),
     _Kind(("CREATE RESOURCE",), lambda unread: read_create_resource_group(unread.cursor)),
     _Kind(("ALTER RESOURCE",), lambda unread: read_alter_resource_group(unread.cursor)),
     _Kind(("DROP RESOURCE",), lambda unread: read_drop_resource_group(unread.cursor)),
@@ -340,29 +340,31 @@ _KINDS: Final = (
     _Kind(("CREATE EXTERNAL", "CREATE OR REPLACE EXTERNAL"), lambda unread: read_create_external_table(unread.cursor)),
     _Kind(
         ("CREATE INDEX", "CREATE UNIQUE INDEX"),
-        lambda unread: read_create_index(unread.cursor, unread.catalog.table),
+        lambda unread: read_create_index(unread.cursor, unread.catalog.view.table),
         is_of_dialect=True,
     ),
     _Kind(("CREATE",), _create_table_as, lambda unread: is_create_table_as(unread.cursor), takes_parameters=True),
     _Kind(
         ("CREATE TYPE", "CREATE OR REPLACE TYPE"), lambda unread: read_create_type(unread.cursor), is_of_dialect=True
     ),
-    _Kind(("CREATE",), lambda unread: read_create_table(unread.cursor, unread.catalog.types)),
-    _Kind(("COMMENT",), lambda unread: read_comment_on(unread.cursor, unread.catalog.table), is_of_dialect=True),
-    _Kind(("ALTER",), lambda unread: read_alter_table(unread.cursor, unread.catalog.table, unread.catalog.types)),
+    _Kind(("CREATE",), lambda unread: read_create_table(unread.cursor, unread.catalog.view.types)),
+    _Kind(("COMMENT",), lambda unread: read_comment_on(unread.cursor, unread.catalog.view.table), is_of_dialect=True),
+    _Kind(
+        ("ALTER",), lambda unread: read_alter_table(unread.cursor, unread.catalog.view.table, unread.catalog.view.types)
+    ),
     _Kind(("DROP VIEW",), lambda unread: read_drop_view(unread.cursor), takes_parameters=True, is_of_dialect=True),
     _Kind(("DROP TYPE",), lambda unread: read_drop_type(unread.cursor), is_of_dialect=True),
     _Kind(("DROP INDEX",), lambda unread: read_drop_index(unread.cursor), is_of_dialect=True),
     _Kind(("DROP",), lambda unread: read_drop_table(unread.cursor), is_of_dialect=True),
     _Kind(("FORGET",), lambda unread: read_forget_tenant(unread.cursor)),
-    _Kind(("BACKUP",), lambda unread: read_backup(unread.cursor, unread.catalog.table)),
+    _Kind(("BACKUP",), lambda unread: read_backup(unread.cursor, unread.catalog.view.table)),
     _Kind(("RESTORE",), lambda unread: read_restore(unread.cursor)),
     _Kind(("KILL",), lambda unread: read_kill(unread.cursor)),
     _Kind(("EXPLAIN",), _explain, takes_parameters=True, takes_lists=True),
     _Kind(
         ("SHOW",),
         lambda unread: read_show_settings(unread.cursor, unread.cost_model),
-        lambda unread: is_show_settings(unread.cursor, unread.catalog.relation),
+        lambda unread: is_show_settings(unread.cursor, unread.catalog.view.relation),
     ),
     _Kind(("SHOW",), _show, takes_parameters=True),
     _Kind(("DESCRIBE", "DESC"), _show, takes_parameters=True),
