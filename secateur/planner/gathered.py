@@ -20,9 +20,9 @@ from msgspec import structs
 
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.sql.stage import InputAlias, QueryStage, stage_relation
-from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.binding.query import Query
 from secateur.planner.cost_model import CostModel
+from secateur.planner.distribute.exchanges import Schema
 from secateur.planner.prune.scan_reading import ScanFilter, ScanReading, ScanRows, either, selected_rows
 from secateur.planner.row_estimates import Estimate, expected_rows
 from secateur.planner.text.syntax import nodes_of
@@ -30,7 +30,6 @@ from secateur.planner.tree.relations import AnyRelation, LogicalFilter, LogicalS
 from secateur.planner.tree.rewriting import picked
 from secateur.planner.tree.types import LogicalType
 
-Schema = Mapping[str, SqlType | str]
 Columns = tuple[tuple[str, str], ...]
 
 FragmentOf = Callable[[str, Mapping[str, Schema], Columns, AnyRelation], Fragment]

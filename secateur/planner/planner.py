@@ -155,9 +155,9 @@ class Planner:
             parameters = replace(parameters, claims=tuple(own.items()))
         values = arrange(parameters, params)
         cached = self._cache.get(_key(text, values, catalog), values or ())
-        if cached is None or cached.statistics_version not in (None, catalog.statistics_snapshot.version):
+        if cached is None or cached.statistics_version not in (None, catalog.view.statistics_snapshot.version):
             return None
-        return with_values(cached.planned, values, parameters.hidden, catalog.version)
+        return with_values(cached.planned, values, parameters.hidden, catalog.view.version)
 
     def _prepare_new(
         self,
@@ -176,7 +176,7 @@ class Planner:
         if not planned.is_cached:
             return planned
         values = arrange(parameters, params)
-        remembered = _Remembered(planned, catalog.statistics_snapshot.version if is_estimated(planned) else None)
+        remembered = _Remembered(planned, catalog.view.statistics_snapshot.version if is_estimated(planned) else None)
         self._cache.put(_key(key, values, catalog), values or (), remembered, typed_parameters(planned))
         with self._lock:
             style = key, catalog.viewer.scope
@@ -184,13 +184,13 @@ class Planner:
             self._styles.move_to_end(style)
             while len(self._styles) > self._cached_max:
                 self._styles.popitem(last=False)
-        return with_values(planned, values, parameters.hidden, catalog.version)
+        return with_values(planned, values, parameters.hidden, catalog.view.version)
 
     def _planned(
         self, sql: str, tokens: list[Token], parameters: Parameters, params: Params, catalog: PlanningCatalog
     ) -> Statement:
         """Plan a statement, in whose text the names of types are replaced by what they name."""
-        places = named_types_in(tokens, catalog.types)
+        places = named_types_in(tokens, catalog.view.types)
         planner = StatementPlanner(catalog, self._cost_model)
         if not places:
             return planner.plan(sql, tokens, parameters, params)
@@ -222,7 +222,7 @@ def _with_types(select: Any, type_ids: tuple[int, ...]) -> Any:
 
 
 def _key(text: str | HoistedText, values: tuple[Any, ...] | None, catalog: PlanningCatalog) -> _CacheKey:
-    return _CacheKey(text, values is not None, catalog.version, catalog.settings, catalog.viewer.scope)
+    return _CacheKey(text, values is not None, catalog.view.version, catalog.settings, catalog.viewer.scope)
 
 
 def _one_statement(sql: str, tokens: list[Token]) -> list[Token]:

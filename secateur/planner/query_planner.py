@@ -15,7 +15,6 @@ from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.target import read_relation
 from secateur.planner.select import BoundSelect
 from secateur.planner.statement import PlannedSelect
-from secateur.planner.steps.join_keys import PlanStep
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.steps.materialize import materialize_subqueries
 from secateur.planner.system.show import (
@@ -69,31 +68,23 @@ class QueryPlanner:
         unbound = [*[None] * parameters.count, *parameters.hidden, *([] if parameters.clock is None else [now()])]
         given = [sample_value(value) for value in (unbound if values is None else values)]
 
-        def bind(text: str, tokens: Sequence[Token], parameters: Parameters, subqueries: Sequence[str]) -> BoundSelect:
-            return bind_with(
-                text, tokens, parameters, subqueries, lambda step, before: plan_step(step, (*subqueries, *before))
-            )
+        def sampled(types: Sequence[str]) -> list[Any]:
+            return [*given, *map(UnknownValue, types)]
 
-        def plan_step(text: str, before: Sequence[str]) -> PlannedSelect:
-            tokens, own = read_parameters(text, tokenize(text))
-            own = replace(own, count=parameters.total + len(before)).with_hidden_of(parameters)
-            return bind_with(text, tokens, own, before, None).planned()
-
-        def bind_with(
-            text: str, tokens: Sequence[Token], own: Parameters, types: Sequence[str], plan_step: PlanStep | None
-        ) -> BoundSelect:
+        def bind(text: str, tokens: Sequence[Token], own: Parameters, types: Sequence[str]) -> BoundSelect:
             return BoundSelect(
                 text,
                 tokens,
                 own,
-                [*given, *map(UnknownValue, types)],
-                self._catalog.relation,
-                self._catalog.version,
-                self._catalog.settings,
-                self._catalog.statistics_snapshot,
-                plan_step,
-                self._catalog.guard,
+                sampled(types),
+                self._catalog,
+                lambda step, before: plan_step(step, (*types, *before)),
             )
+
+        def plan_step(text: str, types: Sequence[str]) -> PlannedSelect:
+            tokens, own = read_parameters(text, tokenize(text))
+            own = replace(own, count=parameters.total + len(types)).with_hidden_of(parameters)
+            return BoundSelect(text, tokens, own, sampled(types), self._catalog).planned()
 
         query = bind(sql, tokens, parameters, ())
         if query.reads_clock and parameters.clock is None:
@@ -109,7 +100,7 @@ class QueryPlanner:
     def show(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None) -> PlannedSelect:
         """The query that answers SHOW, DESCRIBE or SUMMARIZE."""
         sql = cursor.sql
-        match read_show(cursor, lambda cursor: read_relation(cursor, self._catalog.relation)):
+        match read_show(cursor, lambda cursor: read_relation(cursor, self._catalog.view.relation)):
             case ShowQuery(text):
                 return self.select_made(text, parameters, values)
             case DescribedQuery(tokens):
@@ -149,38 +140,14 @@ class QueryPlanner:
         def guard(table: TableDef, is_changed: bool) -> PolicyFilter | None:
             return self._catalog.guard(table, is_changed, command)
 
-        def plan(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
-            select = BoundSelect(
-                text,
-                tokens,
-                own,
-                given,
-                self._catalog.relation,
-                self._catalog.version,
-                self._catalog.settings,
-                self._catalog.statistics_snapshot,
-                guard=guard,
-            )
+        def plan(text: str, tokens: Sequence[Token], own: Parameters, *further: Any) -> PlannedSelect:
+            select = BoundSelect(text, tokens, own, [*given, *further], self._catalog, guard=guard)
             return _without_fetched_tables(select.planned())
 
         def plan_with_action(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
-            own = replace(
-                own,
-                count=parameters.total + 1,
-                names=(*parameters.names, *(["action"] if parameters.names else [])),
-            ).with_hidden_of(parameters)
-            select = BoundSelect(
-                text,
-                tokens,
-                own,
-                [*given, ""],
-                self._catalog.relation,
-                self._catalog.version,
-                self._catalog.settings,
-                self._catalog.statistics_snapshot,
-                guard=guard,
-            )
-            return _without_fetched_tables(select.planned())
+            names = (*parameters.names, *(["action"] if parameters.names else []))
+            own = replace(own, count=parameters.total + 1, names=names).with_hidden_of(parameters)
+            return plan(text, tokens, own, "")
 
         def plan_source(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:
             return self.select(text, tokens, own, values)

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, assert_never
 from secateur.partitioning.pruning.condition import Box
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.key_range import RANGES_MAX
-from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, boxes_of
+from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, tests_of
 from secateur.partitioning.pruning.operand import Constant, ParameterList, parameters_of
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics, distance
@@ -252,8 +252,7 @@ def is_few(tree: PartitionTree, first: int, model: CostModel) -> bool:
 
 def has_list(tree: PartitionTree) -> bool:
     """Whether a tree depends on a list parameter, which usually has few keys."""
-    tests = (test for box in boxes_of(tree.root) for _, constraint in box.constraints for test in constraint.tests)
-    return any(isinstance(operand, ParameterList) for test in tests for operand in test.operands)
+    return any(isinstance(operand, ParameterList) for _, test in tests_of(tree.root) for operand in test.operands)
 
 
 def _is_few(node: Node, columns: tuple[str, ...], first: int, most: int) -> bool:

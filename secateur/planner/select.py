@@ -8,7 +8,7 @@ statement in stages where that is exact.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any
@@ -25,7 +25,6 @@ from secateur.engine.sql.select_plan import PartialAtReaders, ScanPlan, SelectPl
 from secateur.errors import DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.sql_text import folded, quoted
@@ -34,18 +33,19 @@ from secateur.planner.arrow.sources import JoinInput
 from secateur.planner.barriers import needs_barriers, with_barriers
 from secateur.planner.binding.binding_errors import in_users_terms
 from secateur.planner.binding.bound_plan import BoundPlan, Unreadable, bind_to_plan, type_uses_in
-from secateur.planner.binding.catalog_view import PlanSettings
+from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.binding.clocks import is_unsettled, reads_clock, settled
 from secateur.planner.binding.evaluation import is_small, refuse_large_constants
 from secateur.planner.binding.query import FindGuard, Query, TableReference, bind_query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.exchanges import NotDivided, is_row_by_row
 from secateur.planner.empty_answer import empty_answer
+from secateur.planner.gathered import why_gathered
 from secateur.planner.prune.external_scan import external_scan
 from secateur.planner.prune.scan_reading import QueryReading, ScanReading, ScanRows, read_query, rows_of_scans
 from secateur.planner.prune.shown import conjunction_text
 from secateur.planner.row_estimates import Estimate, estimate_of
-from secateur.planner.stages import DistributedQuery, as_written, distributed, ends_on_one_partition, staged, why_whole
+from secateur.planner.stages import DistributedQuery, Schemas, as_written, distributed, ends_on_one_partition, staged
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.hoisted_lists import lists_agree
@@ -56,8 +56,6 @@ from secateur.planner.tree.relations import AnyRelation
 from secateur.planner.tree.stability import depends_on_order, is_repeatable
 from secateur.planner.views import ViewDef
 from secateur.protocol.access import session_call
-
-Schemas = Mapping[str, Mapping[str, SqlType | str]]
 
 
 class BoundSelect:
@@ -71,12 +69,10 @@ class BoundSelect:
         parameters: As read from the same tokens.
         params: Values in order of index; the plan depends on their types, not on their values. Those that only an
             execution has are :class:`~secateur.planner.text.parameters.UnknownValue`.
-        find: The catalog's lookup of a table or view by name.
-        catalog_version: The catalog's version.
-        settings: The session's settings for the plan.
-        statistics_snapshot: The statistics of the tables, for estimates.
+        catalog: The tables, views, statistics and settings to plan with.
         plan_step: Plans the queries that run before it; None when it must not run in steps.
-        guard: As for :func:`~secateur.planner.binding.query.bind_query`; None for a statement of whoever sees all rows.
+        find: Looks up a table or view by name; by default the catalog does.
+        guard: As for :func:`~secateur.planner.binding.query.bind_query`; by default that of the catalog.
 
     Attributes:
         columns: Name and SQL type text of each result column.
@@ -93,15 +89,14 @@ class BoundSelect:
         tokens: Sequence[Token],
         parameters: Parameters,
         params: Sequence[Any],
-        find: Callable[[str], TableDef | ViewDef | ExternalTable],
-        catalog_version: int,
-        settings: PlanSettings,
-        statistics_snapshot: StatisticsSnapshot,
+        catalog: PlanningCatalog,
         plan_step: PlanStep | None = None,
+        *,
+        find: Callable[[str], TableDef | ViewDef | ExternalTable] | None = None,
         guard: FindGuard | None = None,
     ) -> None:
         self._bind: Callable[..., Query] = partial(
-            bind_query, text, tokens, parameters, find, *(() if guard is None else (guard,))
+            bind_query, text, tokens, parameters, find or catalog.view.relation, guard or catalog.guard
         )
         self._query = self._bind()
         self.reads_clock = reads_clock(self._query)
@@ -110,11 +105,11 @@ class BoundSelect:
             raise NotSupportedError("the statement has a list that may not be taken out of it")
         self._samples = params
         self._params = [None if isinstance(value, UnknownValue) else value for value in params]
-        self._catalog_version = catalog_version
         # Plans are kept by the classes of values, so with a plan for integers only integers are executed.
         self._integers = frozenset(index for index, value in enumerate(params) if type(value) is int)
-        self._settings = settings
-        self._statistics_snapshot = statistics_snapshot
+        self._catalog_version = catalog.view.version
+        self._settings = catalog.settings
+        self._statistics_snapshot = catalog.view.statistics_snapshot
         self._plan_step = plan_step
         try:
             self._describe()
@@ -316,8 +311,8 @@ class BoundSelect:
     @cached_property
     def _why_whole(self) -> str | None:
         read = self._read  # which may bind the query once more
-        return why_whole(
-            self._query, read, self._rows, self._estimates, self._settings.cost_model, self._sent_if_placed
+        return why_gathered(
+            self._query, read.scans, self._rows, self._estimates, self._settings.cost_model, self._sent_if_placed
         )
 
     def _sent_if_placed(self) -> float | None:

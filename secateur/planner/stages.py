@@ -29,14 +29,14 @@ from secateur.planner.binding.bound_plan import BoundPlan, Unreadable
 from secateur.planner.binding.query import Query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.distributor import Distributor, ScanFacts
-from secateur.planner.distribute.exchanges import Draft, Exchanges, NotDivided, UndividedRows, is_worth_merging
-from secateur.planner.gathered import FragmentOf, GatheredScan, gathered_scans, gathered_stages, why_gathered
+from secateur.planner.distribute.exchanges import Draft, Exchanges, NotDivided, Schema, UndividedRows, is_worth_merging
+from secateur.planner.gathered import FragmentOf, GatheredScan, gathered_scans, gathered_stages
 from secateur.planner.prune.scan_reading import QueryReading, ScanRows
 from secateur.planner.row_estimates import Estimate, expected_rows
 from secateur.planner.tree.expression_sql import BoundText
 from secateur.planner.tree.relations import AnyRelation
 
-Schemas = Mapping[str, Mapping[str, SqlType | str]]
+Schemas = Mapping[str, Schema]
 Columns = Sequence[tuple[str, str]]
 ONE_PARTITION: Final = "one member answers it, unless pruning is off"
 """Why such a statement is not divided."""
@@ -79,21 +79,6 @@ class DistributedQuery:
     def sent_bytes(self) -> float:
         """About how many bytes members send, to each other and to the coordinator."""
         return sum(draft.nbytes for draft in self.drafts if not draft.at_coordinator)
-
-
-def why_whole(
-    query: Query,
-    read: QueryReading,
-    rows_of: Mapping[str, ScanRows],
-    estimates: Mapping[str, Estimate],
-    model: CostModel,
-    sent_in_stages: Callable[[], float | None],
-) -> str | None:
-    """Return why a statement is gathered although it could be divided.
-
-    See :func:`~secateur.planner.gathered.why_gathered`.
-    """
-    return why_gathered(query, read.scans, rows_of, estimates, model, sent_in_stages)
 
 
 def distributed(
@@ -173,7 +158,8 @@ def staged(
         params: Values of its parameters, for their types.
         estimates: The estimated rows of each scan that it needs.
         model: The costs of both forms and of moving rows.
-        small: Why it is to be gathered, from :func:`why_whole`; None where it is divided if that is possible.
+        small: Why it is to be gathered (:func:`~secateur.planner.gathered.why_gathered`); None where it is divided if
+            that is possible.
         divided: Its stages, from :func:`distributed`.
         is_of_one_partition: Whether one member answers it: then its stages run without pruning alone.
     """

@@ -145,6 +145,14 @@ class _Definition(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class _Drop(_Definition):
+    """A DROP of what has a name of its own."""
+
+    name: str
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable(_Definition):
     """``tdef.table_id`` is 0: the catalog gives the id."""
 
@@ -174,11 +182,8 @@ class CreateIndex(_Definition):
 
 
 @dataclass(frozen=True, slots=True)
-class DropIndex(_Definition):
+class DropIndex(_Drop):
     """A DROP INDEX."""
-
-    name: str
-    if_exists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +203,8 @@ class AlterColumns(_Definition):
 
 
 @dataclass(frozen=True, slots=True)
-class DropTable(_Definition):
+class DropTable(_Drop):
     """A DROP TABLE."""
-
-    name: str
-    if_exists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +226,8 @@ class CreateView(_Definition):
 
 
 @dataclass(frozen=True, slots=True)
-class DropView(_Definition):
+class DropView(_Drop):
     """A DROP VIEW."""
-
-    name: str
-    if_exists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +240,8 @@ class CreateType(_Definition):
 
 
 @dataclass(frozen=True, slots=True)
-class DropType(_Definition):
+class DropType(_Drop):
     """A DROP TYPE."""
-
-    name: str
-    if_exists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,11 +253,8 @@ class CreateRole(_Definition):
 
 
 @dataclass(frozen=True, slots=True)
-class DropRole(_Definition):
+class DropRole(_Drop):
     """A DROP ROLE."""
-
-    name: str
-    if_exists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,11 +313,8 @@ class AlterResourceGroup(_Definition):
 
 
 @dataclass(frozen=True, slots=True)
-class DropResourceGroup(_Definition):
+class DropResourceGroup(_Drop):
     """A DROP RESOURCE GROUP."""
-
-    name: str
-    if_exists: bool
 
 
 GroupCommand: TypeAlias = CreateResourceGroup | AlterResourceGroup | DropResourceGroup

@@ -5,6 +5,7 @@ Readers of a few lines are here, longer ones in the folder of their kind.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -14,10 +15,10 @@ from msgspec.structs import replace as with_fields
 from secateur.engine.kernels.duckdb.errors import syntax_error_position
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.sql.row_changes import RowAction
-from secateur.errors import DatabaseError, NotSupportedError, ParameterError
+from secateur.errors import DatabaseError, NotSupportedError, ParameterError, ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.sql_text import CLOCKS, folded, text_literal
-from secateur.planner.binding.catalog_view import PlanningCatalog
+from secateur.planner.binding.catalog_view import ANYBODY, PlanningCatalog
 from secateur.planner.binding.functions import refuse_calls_of
 from secateur.planner.binding.refused import STATEMENTS as REFUSED_STATEMENTS
 from secateur.planner.cached_plan import Params, arrange, with_values
@@ -30,9 +31,8 @@ from secateur.planner.ddl.access import (
     read_forget_tenant,
     read_grant,
 )
-from secateur.planner.ddl.alter_table import read_alter_table
+from secateur.planner.ddl.alter_table import read_alter_table, read_comment_on
 from secateur.planner.ddl.column_type import read_create_type, read_drop_type
-from secateur.planner.ddl.comment_on import read_comment_on
 from secateur.planner.ddl.create_external_table import read_create_external_table
 from secateur.planner.ddl.create_index import read_create_index, read_drop_index
 from secateur.planner.ddl.create_table import read_create_table, read_drop_table
@@ -43,9 +43,8 @@ from secateur.planner.ddl.resource_group import (
     read_create_resource_group,
     read_drop_resource_group,
 )
-from secateur.planner.dml.backup import read_backup, read_restore
 from secateur.planner.dml.change_planner import ChangePlanner
-from secateur.planner.dml.copy import read_copy
+from secateur.planner.dml.copy import read_backup, read_copy, read_restore
 from secateur.planner.dml.insert import InsertValues, read_insert
 from secateur.planner.dml.merge import read_merge
 from secateur.planner.dml.row_changes import places_of
@@ -56,8 +55,7 @@ from secateur.planner.explain.explain import read_explain
 from secateur.planner.query_planner import QueryPlanner
 from secateur.planner.select import BoundSelect
 from secateur.planner.set_option import is_show_settings, read_reset, read_set, read_show_settings
-from secateur.planner.statement import CreateView, ExplainStatement, PlannedSelect
-from secateur.planner.system.kill import read_kill
+from secateur.planner.statement import CreateView, ExplainStatement, KillJob, KillStatement, PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor
@@ -71,6 +69,7 @@ _WHY_NEEDLESS: Final = {
     "ANALYZE": "ANALYZE is not needed: members count and sample their rows by themselves as they change",
     "VACUUM": "VACUUM is not needed: members merge changes into their partitions, and free memory, by themselves",
 }
+_STATEMENT_ID: Final = re.compile(r"(.+):([0-9]{1,18})")
 _CHANGES_BEHIND_WITH: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 
@@ -199,7 +198,7 @@ def _query(unread: _Unread) -> Statement:
 
 def _insert(unread: _Unread) -> Statement:
     unread = unread.at_one_time()
-    insert = read_insert(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes)
+    insert = read_insert(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
     textual = unread.textual(insert.target.table, insert.assigned)
     planned = unread.changes(as_texts(unread.given_values, textual), PolicyCommand.UPDATE).insert(insert)
     return replace(planned, textual=textual) if isinstance(planned, InsertValues) else _textual(planned, textual)
@@ -207,7 +206,7 @@ def _insert(unread: _Unread) -> Statement:
 
 def _searched_change(unread: _Unread) -> Statement:
     unread = unread.at_one_time()
-    change = read_searched_change(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes)
+    change = read_searched_change(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
     if change.sources is not None:
         # The query has the sources in its middle, where more than sources would read strangely.
         check_dialect(unread.sql, unread.tokens)
@@ -218,7 +217,7 @@ def _searched_change(unread: _Unread) -> Statement:
 
 def _merge(unread: _Unread) -> Statement:
     unread = unread.at_one_time()
-    merge = read_merge(unread.cursor, unread.parameters, unread.catalog.table, unread.ctes)
+    merge = read_merge(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
     textual = unread.textual(merge.target.table, merge.assigned)
     deletes = Privilege.DELETE in merge.privileges
     command = PolicyCommand.DELETE if deletes else PolicyCommand.UPDATE
@@ -233,7 +232,7 @@ def _textual(planned: Statement, textual: TextualParameters) -> Statement:
 
 
 def _copy(unread: _Unread) -> Statement:
-    copy = read_copy(unread.cursor, unread.parameters, unread.catalog.table)
+    copy = read_copy(unread.cursor, unread.parameters, unread.catalog.view.table)
     if isinstance(copy, CopyFrom):
         return copy
     query = unread.queries.select_composed(copy.query, unread.given_values)
@@ -247,12 +246,10 @@ def _create_view(unread: _Unread) -> Statement:
         written.query,
         replace(unread.parameters, claims=()),  # they are those of whoever reads the view
         (),
-        written.finder(catalog.relation),
-        catalog.version,
-        catalog.settings,
-        catalog.statistics_snapshot,
+        replace(catalog, viewer=ANYBODY),
+        find=written.finder(catalog.view.relation),
     )
-    view = written.view(unread.sql, query.planned().plan, catalog.relation)
+    view = written.view(unread.sql, query.planned().plan, catalog.view.relation)
     return CreateView(view, written.or_replace, written.if_not_exists)
 
 
@@ -274,7 +271,7 @@ def _explain(unread: _Unread) -> Statement:
     planner = StatementPlanner(unread.catalog, unread.cost_model)
     target = planner.plan(unread.sql, tokens, parameters, unread.params)
     if target.is_cached:
-        target = with_values(target, unread.values, parameters.hidden, unread.catalog.version)
+        target = with_values(target, unread.values, parameters.hidden, unread.catalog.view.version)
     elif analyze:
         raise what.unsupported(
             f"EXPLAIN ANALYZE of {tokens[0].text.upper()}",
@@ -284,7 +281,7 @@ def _explain(unread: _Unread) -> Statement:
 
 
 def _maintenance(unread: _Unread) -> Statement:
-    answer = read_maintenance(unread.cursor, unread.catalog.relation)
+    answer = read_maintenance(unread.cursor, unread.catalog.view.relation)
     return unread.queries.select_made(answer, unread.parameters, ())
 
 
@@ -331,10 +328,10 @@ _KINDS: Final = (
     _Kind(("COPY",), _copy, takes_parameters=True, is_of_dialect=True),
     _Kind(("CREATE ROLE",), lambda unread: read_create_role(unread.cursor)),
     _Kind(("DROP ROLE",), lambda unread: read_drop_role(unread.cursor)),
-    _Kind(("GRANT",), lambda unread: read_grant(unread.cursor, unread.catalog.relation)),
-    _Kind(("REVOKE",), lambda unread: read_grant(unread.cursor, unread.catalog.relation)),
-    _Kind(("CREATE POLICY",), lambda unread: read_create_policy(unread.cursor, unread.catalog.table)),
-    _Kind(("DROP POLICY",), lambda unread: read_drop_policy(unread.cursor, unread.catalog.table)),
+    _Kind(("GRANT",), lambda unread: read_grant(unread.cursor, unread.catalog.view.relation)),
+    _Kind(("REVOKE",), lambda unread: read_grant(unread.cursor, unread.catalog.view.relation)),
+    _Kind(("CREATE POLICY",), lambda unread: read_create_policy(unread.cursor, unread.catalog.view.table)),
+    _Kind(("DROP POLICY",), lambda unread: read_drop_policy(unread.cursor, unread.catalog.view.table)),
     _Kind(("CREATE RESOURCE",), lambda unread: read_create_resource_group(unread.cursor)),
     _Kind(("ALTER RESOURCE",), lambda unread: read_alter_resource_group(unread.cursor)),
     _Kind(("DROP RESOURCE",), lambda unread: read_drop_resource_group(unread.cursor)),
@@ -342,29 +339,31 @@ _KINDS: Final = (
     _Kind(("CREATE EXTERNAL", "CREATE OR REPLACE EXTERNAL"), lambda unread: read_create_external_table(unread.cursor)),
     _Kind(
         ("CREATE INDEX", "CREATE UNIQUE INDEX"),
-        lambda unread: read_create_index(unread.cursor, unread.catalog.table),
+        lambda unread: read_create_index(unread.cursor, unread.catalog.view.table),
         is_of_dialect=True,
     ),
     _Kind(("CREATE",), _create_table_as, lambda unread: is_create_table_as(unread.cursor), takes_parameters=True),
     _Kind(
         ("CREATE TYPE", "CREATE OR REPLACE TYPE"), lambda unread: read_create_type(unread.cursor), is_of_dialect=True
     ),
-    _Kind(("CREATE",), lambda unread: read_create_table(unread.cursor, unread.catalog.types)),
-    _Kind(("COMMENT",), lambda unread: read_comment_on(unread.cursor, unread.catalog.table), is_of_dialect=True),
-    _Kind(("ALTER",), lambda unread: read_alter_table(unread.cursor, unread.catalog.table, unread.catalog.types)),
+    _Kind(("CREATE",), lambda unread: read_create_table(unread.cursor, unread.catalog.view.types)),
+    _Kind(("COMMENT",), lambda unread: read_comment_on(unread.cursor, unread.catalog.view.table), is_of_dialect=True),
+    _Kind(
+        ("ALTER",), lambda unread: read_alter_table(unread.cursor, unread.catalog.view.table, unread.catalog.view.types)
+    ),
     _Kind(("DROP VIEW",), lambda unread: read_drop_view(unread.cursor), takes_parameters=True, is_of_dialect=True),
     _Kind(("DROP TYPE",), lambda unread: read_drop_type(unread.cursor), is_of_dialect=True),
     _Kind(("DROP INDEX",), lambda unread: read_drop_index(unread.cursor), is_of_dialect=True),
     _Kind(("DROP",), lambda unread: read_drop_table(unread.cursor), is_of_dialect=True),
     _Kind(("FORGET",), lambda unread: read_forget_tenant(unread.cursor)),
-    _Kind(("BACKUP",), lambda unread: read_backup(unread.cursor, unread.catalog.table)),
+    _Kind(("BACKUP",), lambda unread: read_backup(unread.cursor, unread.catalog.view.table)),
     _Kind(("RESTORE",), lambda unread: read_restore(unread.cursor)),
     _Kind(("KILL",), lambda unread: read_kill(unread.cursor)),
     _Kind(("EXPLAIN",), _explain, takes_parameters=True, takes_lists=True),
     _Kind(
         ("SHOW",),
         lambda unread: read_show_settings(unread.cursor, unread.cost_model),
-        lambda unread: is_show_settings(unread.cursor, unread.catalog.relation),
+        lambda unread: is_show_settings(unread.cursor, unread.catalog.view.relation),
     ),
     _Kind(("SHOW",), _show, takes_parameters=True),
     _Kind(("DESCRIBE", "DESC"), _show, takes_parameters=True),
@@ -455,6 +454,38 @@ def read_maintenance(cursor: TokenCursor, find: Callable[[str], Any]) -> str:
     cursor.expect_end()
     answer = "; ".join(_WHY_NEEDLESS[word] for word in words)
     return f"SELECT {text_literal(answer)} AS notice"
+
+
+def read_kill(cursor: TokenCursor) -> KillStatement | KillJob:
+    """Read ``KILL 'm2:17'``, ``KILL 'controller:4'`` or ``KILL JOB 'id or name'``.
+
+    It ends a running statement, of whichever connection, or a job.
+
+    Args:
+        cursor: At the word KILL.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        ProgrammingError: The text is not the id of a statement.
+    """
+    cursor.expect("KILL")
+    is_job = cursor.accept("JOB")
+    offset = cursor.offset
+    text = cursor.string(f"the id of a {'job' if is_job else 'statement'}, as 'text'")
+    length = cursor.end - offset
+    cursor.expect_end()
+    if is_job:
+        return KillJob(text)
+    found = _STATEMENT_ID.fullmatch(text)
+    if found is None:
+        raise cursor.error(
+            ProgrammingError,
+            f"{text!r} is not the id of a statement, such as 'm1:17': SELECT id, statement FROM secateur.statements"
+            " WHERE state NOT IN ('done', 'failed') lists those that can be killed",
+            offset,
+            length,
+        )
+    return KillStatement(found[1], int(found[2]))
 
 
 def split_with(tokens: Sequence[Token]) -> tuple[TextSpan | None, Sequence[Token]]:

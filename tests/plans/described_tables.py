@@ -128,4 +128,4 @@ class DescribedTables:
         return self.table(table).scheme.partition_of(key)
 
     def explain(self, sql: str, params: Any = (), **settings: str) -> ExplainedStatement:
-        return explain(self.prepare(sql, params, settings), params, self, settings)
+        return explain(self.prepare(sql, params, settings), self, settings)

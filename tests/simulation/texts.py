@@ -103,10 +103,10 @@ class _RememberingPlanner(StatementPlanner):
         key = sql, tuple((name, _kind(value)) for name, value in values), catalog.settings
         for relations, planned in self.known[key]:
             if all(
-                catalog.relation(name) == table and _has_statistics(catalog, table) == is_known
+                catalog.view.relation(name) == table and _has_statistics(catalog, table) == is_known
                 for name, table, is_known in relations
             ):
-                return _at_version(planned, catalog.version)
+                return _at_version(planned, catalog.view.version)
         view = _Watched(catalog.view)
         planned = StatementPlanner(replace(catalog, view=view), self._cost_model).plan(sql, tokens, parameters, params)
         planned = _at_version(planned, 0)
@@ -114,11 +114,11 @@ class _RememberingPlanner(StatementPlanner):
             relations = tuple((name, table, _has_statistics(catalog, table)) for name, table in view.seen.items())
             self.known[key].append((relations, planned))
             self.learned.append((key, (relations, planned)))
-        return _at_version(planned, catalog.version)
+        return _at_version(planned, catalog.view.version)
 
 
 def _has_statistics(catalog: PlanningCatalog, table: TableDef) -> bool:
-    return catalog.statistics_snapshot.of(table.table_id) is not None
+    return catalog.view.statistics_snapshot.of(table.table_id) is not None
 
 
 def _at_version(planned: Any, version: int) -> Any:

@@ -192,9 +192,7 @@ class StatementReplies:
             case statements.EvaluatedInsert(insert, rows):
                 return Prepared(insert, encode_table(rows))
             case ExplainStatement(target, form, analyze, offset):
-                explained = bounded_depth(
-                    lambda: explain(with_listings(target, view.list_partitions), params, view, settings)
-                )
+                explained = bounded_depth(lambda: explain(with_listings(target, view.list_partitions), view, settings))
                 is_json = form is ExplainFormat.JSON
                 lines = (json.dumps(explained.json),) if is_json else tuple(explained.text.splitlines())
                 analyzed = sql[offset:] if analyze else None
@@ -213,7 +211,7 @@ class StatementReplies:
         if view.rights is not None:
             statement.check_tables(view.rights)
         target = statement.target if isinstance(statement, ExplainStatement) else statement
-        explained = bounded_depth(lambda: explain(with_listings(target, view.list_partitions), params, view, settings))
+        explained = bounded_depth(lambda: explain(with_listings(target, view.list_partitions), view, settings))
         return Explained(explained.text, explained.json)
 
     def _routed(self, statement: PlannedSelect, sql: str, typed: tuple[int, ...]) -> statements.SelectStatement:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final, assert_never
+from typing import Any, Final, TypeVar, assert_never
 
 import msgspec
 
@@ -40,6 +40,7 @@ from secateur.partitioning.pruning.operand import (
 )
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 
+_C = TypeVar("_C", bound=str | tuple[str, ...])
 _LENGTH: Final = SqlType(TypeKind.BIGINT)
 
 
@@ -242,9 +243,9 @@ class Box(msgspec.Struct, frozen=True, array_like=True):
         return {column: constraint.resolve(params, types[column]) for column, constraint in self.constraints}
 
 
-def equal_classes(groups: Iterable[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+def equal_classes(groups: Iterable[Sequence[_C]]) -> tuple[tuple[_C, ...], ...]:
     """Groups of equal columns as disjoint classes of two columns or more, each sorted."""
-    classes: list[set[str]] = []
+    classes: list[set[_C]] = []
     for group in groups:
         joined = set(group).union(*(known for known in classes if not known.isdisjoint(group)))
         classes = [*(known for known in classes if known.isdisjoint(joined)), joined]

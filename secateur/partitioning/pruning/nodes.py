@@ -24,7 +24,7 @@ from typing import assert_never
 
 import msgspec
 
-from secateur.partitioning.pruning.condition import Box
+from secateur.partitioning.pruning.condition import Box, ParameterComparison
 
 
 class All(msgspec.Struct, frozen=True, array_like=True, tag="all"):
@@ -140,3 +140,11 @@ def _flat(nodes: Iterable[Node], kind: type[AnyOf] | type[AllOf]) -> Iterable[No
             yield from node.parts
         else:
             yield node
+
+
+def tests_of(node: Node) -> Iterator[tuple[str, ParameterComparison]]:
+    """The tests of parameters in a tree, each behind the column that it tests."""
+    for box in boxes_of(node):
+        for column, constraint in box.constraints:
+            for test in constraint.tests:
+                yield column, test

@@ -79,9 +79,7 @@ def read_table(
     elif leaf.table is None:
         raise DeclineError(f"{leaf.qname.path[-1]} in FROM is left to DuckDB")
     else:
-        relation = leaf.table
-        read = [leaf.column_indexes[index] for index in leaf.projection_ids] or leaf.column_indexes
-        names = [leaf.names[column.index] if column.index < len(leaf.names) else "" for column in read]
+        relation, names = leaf.table, leaf.column_names
     of = None if inputs is None else relation
     columns = tuple(_column(of, name, type_) for name, type_ in zip(names, column_types(leaf), strict=True))
     known = JoinInput() if inputs is None else inputs[relation]

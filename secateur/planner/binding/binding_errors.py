@@ -84,19 +84,13 @@ def in_users_terms(
 def _place(error_position: ErrorPosition | None, query: Query, said: str, name: str | None) -> tuple[int, int] | None:
     """Return offset and length of the error in the text that was bound."""
     if error_position is not None:
-        part = query.sql[error_position.offset : error_position.offset + error_position.length]
-        within = (
-            -1
-            if name is None
-            else folded(part).rfind(folded(name))
-            if said.find("table") < 0
-            else folded(part).find(folded(name))
-        )
-        return (
-            (error_position.offset, error_position.length)
-            if name is None or within < 0
-            else (error_position.offset + within, len(name))
-        )
+        start, length = error_position.offset, error_position.length
+        if name is not None:
+            find = str.find if "table" in said else str.rfind
+            within = find(folded(query.sql[start : start + length]), folded(name))
+            if within >= 0:
+                return start + within, len(name)
+        return start, length
     tokens = tokenize(query.sql)
     if name is not None:
         found = [token for token in tokens if folded(token.text) == folded(name)]

@@ -60,10 +60,6 @@ class CatalogView(Protocol):
         """The named types, by case-folded name."""
         ...
 
-    def tables(self) -> Sequence[TableDef]:
-        """All tables."""
-        ...
-
     @property
     def statistics_snapshot(self) -> StatisticsSnapshot:
         """The statistics of the tables."""
@@ -110,25 +106,6 @@ class PlanningCatalog:
     settings: PlanSettings
     viewer: Viewer = ANYBODY
 
-    @property
-    def version(self) -> int:
-        """The version of the catalog."""
-        return self.view.version
-
-    @property
-    def types(self) -> Mapping[str, NamedType]:
-        """The named types, by case-folded name."""
-        return self.view.types
-
-    @property
-    def statistics_snapshot(self) -> StatisticsSnapshot:
-        """The statistics of the tables."""
-        return self.view.statistics_snapshot
-
-    def table(self, name: str) -> TableDef:
-        """The table of a name; raises UnknownTableError with near names."""
-        return self.view.table(name)
-
     def guard(
         self, table: TableDef, is_changed: bool = False, command: PolicyCommand = PolicyCommand.SELECT
     ) -> PolicyFilter | None:
@@ -171,10 +148,6 @@ class PlanningCatalog:
         """The columns that say whether an upsert may replace a row of a table; none without row policies."""
         found = self.viewer.guards(table)
         return frozenset() if found is None else found.replaced_by(WriteKind.UPSERT)
-
-    def relation(self, name: str) -> TableDef | ViewDef | ExternalTable:
-        """The table, view or external table of a name; raises UnknownTableError with near names."""
-        return self.view.relation(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Final
 
 from secateur.partitioning.types.sql_text import CLOCKS, folded
 from secateur.planner.binding.query import Query
-from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
+from secateur.planner.text.syntax import SyntaxNode, called_without_arguments, nodes_of, parse_query
 from secateur.planner.text.tokens import tokenize
 
 _KEYWORDS: Final = frozenset({"current_timestamp", "current_date", "current_time", "localtimestamp", "localtime"})
@@ -63,13 +63,8 @@ def settled(query: Query, clock: int) -> Query:
 
 def _clock_of(node: SyntaxNode) -> str:
     """The name of the function of the clock that a node calls; empty for anything else."""
-    match node:
-        case {"class": "COLUMN_REF", "column_names": [str(name)]} if folded(name) in CLOCKS:
-            return folded(name)
-        case {"class": "FUNCTION", "function_name": str(name)} if folded(name) in CLOCKS and "arguments" not in node:
-            return folded(name)
-        case _:
-            return ""
+    name = folded(called_without_arguments(node))
+    return name if name in CLOCKS else ""
 
 
 def _calls_clock(node: SyntaxNode) -> bool:

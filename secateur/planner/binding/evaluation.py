@@ -48,130 +48,19 @@ _FIXED_WIDTH: Final = re.compile(
     r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL|BOOLEAN|DATE|TIME(?:STAMP)?(?:_N?S|_MS|TZ_NS)?(?:"
     r" WITH TIME ZONE)?|INTERVAL|UUID|BIGNUM|BIT"
 )
-_LINEAR: Final = frozenset(
-    {
-        *(
-            "+",
-            "-",
-            "||",
-            "add",
-            "subtract",
-            "concat",
-            "concat_ws",
-            "greatest",
-            "least",
-            "if",
-            "ifnull",
-            "nullif",
-            "coalesce",
-            "row",
-            "list_value",
-        ),
-        *("list_pack", "alias", "path_join", "constant_or_null", "hive_partition_component"),
-        *(
-            "lower",
-            "upper",
-            "lcase",
-            "ucase",
-            "trim",
-            "ltrim",
-            "rtrim",
-            "left",
-            "right",
-            "substr",
-            "substring",
-            "reverse",
-            "strip_accents",
-            "split_part",
-        ),
-        *(
-            "chr",
-            "hex",
-            "unhex",
-            "to_hex",
-            "from_hex",
-            "bin",
-            "unbin",
-            "to_binary",
-            "from_binary",
-            "base64",
-            "to_base64",
-            "from_base64",
-            "encode",
-            "decode",
-        ),
-        *(
-            "md5",
-            "sha1",
-            "sha256",
-            "strftime",
-            "dayname",
-            "monthname",
-            "typeof",
-            "array_extract",
-            "list_extract",
-            "list_element",
-            "struct_pack",
-            "map",
-        ),
-        *(
-            "struct_extract",
-            "date_add",
-            "timezone",
-            "date_part",
-            "datepart",
-            "days_in_month",
-            "translate",
-            "nfc_normalize",
-            "url_encode",
-            "url_decode",
-        ),
-        *(
-            "regexp_extract",
-            "regexp_extract_all",
-            "regexp_escape",
-            "regexp_split_to_array",
-            "string_split",
-            "string_split_regex",
-            "str_split",
-            "str_split_regex",
-            "string_to_array",
-            "split",
-            "left_grapheme",
-            "right_grapheme",
-            "substring_grapheme",
-            "overlay",
-        ),
-        *(
-            "parse_dirname",
-            "parse_dirpath",
-            "parse_filename",
-            "parse_path",
-            "format_bytes",
-            "formatreadablesize",
-            "formatreadabledecimalsize",
-            "fdiv",
-            "fmod",
-        ),
-        *(
-            "array_slice",
-            "list_slice",
-            "list_sort",
-            "list_reverse_sort",
-            "list_distinct",
-            "list_concat",
-            "list_cat",
-            "array_concat",
-            "array_cat",
-            "element_at",
-            "array_to_string",
-            "json_extract",
-            "json_extract_string",
-            "json_value",
-            "->>",
-        ),
-    }
-)
+_LINEAR_FUNCTIONS: Final = """
++ - || add subtract concat concat_ws greatest least if ifnull nullif coalesce row list_value list_pack alias
+path_join constant_or_null hive_partition_component lower upper lcase ucase trim ltrim rtrim left right substr
+substring reverse strip_accents split_part chr hex unhex to_hex from_hex bin unbin to_binary from_binary base64
+to_base64 from_base64 encode decode md5 sha1 sha256 strftime dayname monthname typeof array_extract list_extract
+list_element struct_pack map struct_extract date_add timezone date_part datepart days_in_month translate
+nfc_normalize url_encode url_decode regexp_extract regexp_extract_all regexp_escape regexp_split_to_array
+string_split string_split_regex str_split str_split_regex string_to_array split left_grapheme right_grapheme
+substring_grapheme overlay parse_dirname parse_dirpath parse_filename parse_path format_bytes formatreadablesize
+formatreadabledecimalsize fdiv fmod array_slice list_slice list_sort list_reverse_sort list_distinct list_concat
+list_cat array_concat array_cat element_at array_to_string json_extract json_extract_string json_value ->>
+"""
+_LINEAR: Final = frozenset(_LINEAR_FUNCTIONS.split())
 """Functions that may return text, lists and the like, never much larger than their arguments together.
 
 Functions that sleep return nothing of fixed width, so they are not listed either.
@@ -180,46 +69,11 @@ _GROWING: Final = frozenset({"bitstring"})
 """Functions whose results are as large as a number demands, although their type looks like one of fixed width."""
 
 _CALL: Final = re.compile(r'(["\w]+)\s*\(')
-_WORDS: Final = frozenset(
-    {
-        *(
-            "cast",
-            "try_cast",
-            "case",
-            "when",
-            "then",
-            "else",
-            "and",
-            "or",
-            "not",
-            "in",
-            "is",
-            "between",
-            "like",
-            "ilike",
-            "extract",
-            "position",
-            "overlay",
-        ),
-        *(
-            "interval",
-            "values",
-            "row",
-            "array",
-            "struct",
-            "decimal",
-            "numeric",
-            "varchar",
-            "char",
-            "union",
-            "date",
-            "time",
-            "timestamp",
-            "end",
-            "distinct",
-        ),
-    }
-)
+_OTHER_WORDS: Final = """
+cast try_cast case when then else and or not in is between like ilike extract position overlay interval values
+row array struct decimal numeric varchar char union date time timestamp end distinct
+"""
+_WORDS: Final = frozenset(_OTHER_WORDS.split())
 """Words in front of parentheses that call nothing."""
 
 

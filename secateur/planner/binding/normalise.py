@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
-from secateur.planner.tree.columns import column_types
+from secateur.planner.tree.columns import column_types, relations_in
 from secateur.planner.tree.comparisons import STRICT
 from secateur.planner.tree.rewriting import (
     Join,
@@ -50,9 +50,7 @@ def _exchanged(relation: rel.AnyRelation, index: int, definition: rel.AnyRelatio
 
 
 def _references(relation: rel.AnyRelation, index: int) -> int:
-    if isinstance(relation, rel.LogicalWithReference) and relation.cte_index == index:
-        return 1
-    return sum(_references(child, index) for child in relation.children)
+    return sum(isinstance(one, rel.LogicalWithReference) and one.cte_index == index for one in relations_in(relation))
 
 
 def _with_outer_columns(relation: rel.AnyRelation, index: int) -> rel.AnyRelation:

@@ -33,10 +33,6 @@ FindGuard: TypeAlias = Callable[[TableDef, bool], PolicyFilter | None]
 """The condition that row policies put on a scan of a table, and whether it is the table that the statement changes."""
 
 
-def _no_guard(table: TableDef, is_changed: bool) -> None:
-    return None
-
-
 _LEFT_OUT: Final = frozenset({MAIN, SYSTEM_SCHEMA, INFORMATION_SCHEMA})
 _VIEWS_MAX: Final = 500
 _RELATION_NAME: Final = re.compile(r"[sx]\d+")
@@ -136,7 +132,7 @@ def bind_query(
     tokens: Sequence[Token],
     parameters: Parameters,
     find: Callable[[str], TableDef | ViewDef | ExternalTable],
-    guard: FindGuard = _no_guard,
+    guard: FindGuard = lambda table, is_changed: None,
     *,
     every_column: bool = False,
     behind_barriers: bool = False,

@@ -16,7 +16,7 @@ from msgspec import structs
 from msgspec.json import encode
 
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import all_of, bare_column, cast_of, cast_to, inputs_of, rebased
+from secateur.planner.tree.rewriting import all_of, any_of, bare_column, cast_of, cast_to, inputs_of, rebased
 from secateur.planner.tree.types import DecimalInfo, LogicalType, is_exact, sql_type
 
 _PLACES: Final = re.compile(rb',"query_location(?:_length)?":[0-9]+')
@@ -98,13 +98,12 @@ def distinct(conditions: Iterable[Condition]) -> list[Condition]:
     return list(found.values())
 
 
-def any_of(alternatives: Sequence[Sequence[Condition]]) -> Condition | None:
+def either(alternatives: Sequence[Sequence[Condition]]) -> Condition | None:
     """The OR of conditions of which each alternative has some; None where an alternative has none."""
     if not alternatives or not all(alternatives):
         return None
     branches = [all_of([one.expression for one in branch]) for branch in alternatives]
-    either = ex.Conjunction(type="CONJUNCTION_OR", children=tuple(branches)) if len(branches) > 1 else branches[0]
-    return Condition(either, is_moved=any(one.is_moved for branch in alternatives for one in branch))
+    return Condition(any_of(branches), is_moved=any(one.is_moved for branch in alternatives for one in branch))
 
 
 def of_all(references: Sequence[Sequence[Condition]]) -> list[Condition]:
@@ -113,8 +112,8 @@ def of_all(references: Sequence[Sequence[Condition]]) -> list[Condition]:
         return list(references[0])
     common = set.intersection(*({one.key for one in reference} for reference in references))
     shared = [one for one in references[0] if one.key in common]
-    either = any_of([[one for one in reference if one.key not in common] for reference in references])
-    return shared if either is None else [*shared, either]
+    other = either([[one for one in reference if one.key not in common] for reference in references])
+    return shared if other is None else [*shared, other]
 
 
 def plain(conditions: Iterable[Condition]) -> Iterator[Condition]:

@@ -15,28 +15,15 @@ from secateur.planner.constrain.condition import Condition, in_one_type, with_eq
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import compared
 from secateur.planner.tree.rewriting import bare_column, input_columns
-from secateur.planner.tree.types import LogicalType
+from secateur.planner.tree.types import INEXACT, LogicalType
 
-_INEXACT: Final = frozenset(
-    {
-        "FLOAT",
-        "DOUBLE",
-        "INTERVAL",
-        "TIME WITH TIME ZONE",
-        "LIST",
-        "STRUCT",
-        "MAP",
-        "ARRAY",
-        "UNION",
-        "TUPLE",
-        "VARIANT",
-    }
-)
+_NESTED: Final = frozenset({"LIST", "STRUCT", "MAP", "ARRAY", "UNION", "TUPLE", "VARIANT"})
+"""Types whose values may have such values in them."""
 
 
 def equals_are_identical(type_: LogicalType) -> bool:
     """Whether equal values of a type are identical: 0.0 and -0.0 are equal, but as texts they differ."""
-    return type_.id not in _INEXACT and not type_.collation
+    return type_.id not in INEXACT | _NESTED and not type_.collation
 
 
 def equated(condition: Condition) -> tuple[ex.InputColumn, ex.InputColumn] | None:

@@ -12,7 +12,7 @@ from typing import Final, assert_never
 
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.constrain import nodes
-from secateur.planner.constrain.condition import Condition, any_of, distinct, with_equal_columns
+from secateur.planner.constrain.condition import Condition, distinct, either, with_equal_columns
 from secateur.planner.constrain.equivalence import columns_in, equated
 from secateur.planner.constrain.implication import Implication
 from secateur.planner.constrain.numbering import Numbering
@@ -118,8 +118,8 @@ class Facts:
                 if len(relation.inputs) > _UNITED_MAX:
                     return []
                 given = [self._shown(self.of(one), relation.made, sources) for one, sources in inputs]
-                either = any_of([[one for one in facts if one.unless_null is None] for facts in given])
-                return [] if either is None else [either]
+                found = either([[one for one in facts if one.unless_null is None] for facts in given])
+                return [] if found is None else [found]
             case "INTERSECT":
                 return [one for input, sources in inputs for one in self._shown(self.of(input), relation.made, sources)]
             case _:

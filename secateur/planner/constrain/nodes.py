@@ -135,14 +135,11 @@ class With(Numbered):
         index: Which.
         definition: Its rows.
         query: What reads them.
-        is_correlated: Whether they are the outer rows of a correlated subquery. The first reader has them; the others
-            have the values by which the subquery is correlated, for which they make the rows that the first one meets.
     """
 
     index: int
     definition: Relation
     query: Relation
-    is_correlated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, expressions_of
 from secateur.planner.tree.comparisons import compared
 from secateur.planner.tree.rewriting import (
+    any_of,
     bare_column,
     cast_of,
     column_of,
@@ -30,7 +31,6 @@ from secateur.planner.tree.rewriting import (
     conjuncts,
     exchanged,
     inputs_of,
-    is_inner,
     rebased,
     within,
 )
@@ -42,7 +42,7 @@ Outputs: TypeAlias = tuple[ex.AnyExpression, ...]
 
 _PARTS_MAX: Final = 48
 """An expression of a projection with more parts is a column of its own: it would grow where it is read often."""
-_OUTER: Final = frozenset({"LEFT", "RIGHT", "FULL", "OUTER", "SINGLE"})
+_JOINS: Final = frozenset({"INNER", "LEFT", "RIGHT", "FULL", "OUTER", "SINGLE", "SEMI", "ANTI", "MARK"})
 _FILLS_RIGHT: Final = frozenset({"LEFT", "FULL", "SINGLE"})
 _FILLS_LEFT: Final = frozenset({"RIGHT", "FULL"})
 
@@ -138,10 +138,8 @@ class Numbering:
                 self._reads(expressions_of(relation), outputs)
                 return node, tuple(outputs[index] for index in relation.projection_map) or outputs
             case rel.LogicalCross():
-                return self._joined(relation, [])
-            case rel.LogicalJoin() | rel.LogicalConditionJoin() if is_inner(relation):
-                return self._joined(relation, conditions_of(relation))
-            case rel.LogicalJoin() | rel.LogicalConditionJoin() if _is_known(relation):
+                return self._join(relation)
+            case rel.LogicalJoin() | rel.LogicalConditionJoin() if relation.join_type in _JOINS:
                 return self._join(relation)
             case rel.LogicalAggregate():
                 return self._aggregate(relation)
@@ -238,9 +236,7 @@ class Numbering:
         return nodes.Apart(next(self._relations), _numbers(made), tuple(inputs)), made
 
     def _scan(self, scan: rel.LogicalScan, table: str) -> tuple[nodes.Relation, Outputs]:
-        read = scan.column_indexes
-        kept = [read[index] for index in scan.projection_ids] if scan.projection_ids else read
-        names = tuple("rowid" if one.index >= len(scan.names) else scan.names[one.index] for one in kept)
+        names = tuple(name or "rowid" for name in scan.column_names)
         made = self._made(column_types(scan))
         definition = self.tables.get(table)
         never_null = frozenset() if definition is None else definition.never_null
@@ -279,28 +275,17 @@ class Numbering:
         columns = frozenset(column for one in flat for column in one.columns)
         return nodes.JoinBlock(next(self._relations), columns, tuple(flat), (*found, *conditions))
 
-    def _left(
+    def _join(
         self, relation: rel.LogicalCross | rel.LogicalJoin | rel.LogicalConditionJoin
     ) -> tuple[nodes.Relation, Outputs]:
-        left = relation.children[0]
-        if isinstance(left, rel.LogicalWithReference) and left.cte_index in self._outer:
-            return self._reference(left, is_outer=True)
-        return self.relation(left)
-
-    def _joined(
-        self, relation: rel.LogicalCross | rel.LogicalJoin | rel.LogicalConditionJoin, on: Sequence[ex.AnyExpression]
-    ) -> tuple[nodes.Relation, Outputs]:
-        left, lefts = self._left(relation)
-        right, rights = self.relation(relation.children[1])
-        conditions = self._conditions(on, (*lefts, *rights))
-        if not isinstance(relation, rel.LogicalCross):
-            lefts = tuple(lefts[index] for index in relation.left_projection_map) or lefts
-            rights = tuple(rights[index] for index in relation.right_projection_map) or rights
-        return self._region([left, right], conditions), (*lefts, *rights)
-
-    def _join(self, relation: rel.LogicalJoin | rel.LogicalConditionJoin) -> tuple[nodes.Relation, Outputs]:
-        left, lefts = self._left(relation)
-        right, rights = self.relation(relation.children[1])
+        first, second = relation.children
+        if isinstance(first, rel.LogicalWithReference) and first.cte_index in self._outer:
+            left, lefts = self._reference(first, is_outer=True)
+        else:
+            left, lefts = self.relation(first)
+        right, rights = self.relation(second)
+        if isinstance(relation, rel.LogicalCross):
+            return self._region([left, right], ()), (*lefts, *rights)
         if isinstance(relation, rel.LogicalAsofJoin):
             right, rights = self._nearest(relation, right, rights)
         kind = "FULL" if relation.join_type == "OUTER" else relation.join_type
@@ -545,14 +530,10 @@ class Numbering:
         definition, outputs = self.relation(relation.children[0])
         self.definitions[relation.table_index] = definition
         self._outputs[relation.table_index] = outputs
-        is_correlated = relation.ctename.startswith(_OUTER_ROWS) and has_outer_rows(
-            relation.children[1], relation.table_index
-        )
-        if is_correlated:
+        if relation.ctename.startswith(_OUTER_ROWS) and has_outer_rows(relation.children[1], relation.table_index):
             self._outer.add(relation.table_index)
         query, made = self.relation(relation.children[1])
-        found = nodes.With(next(self._relations), query.columns, relation.table_index, definition, query, is_correlated)
-        return found, made
+        return nodes.With(next(self._relations), query.columns, relation.table_index, definition, query), made
 
     def _reference(
         self, relation: rel.LogicalWithReference, *, is_outer: bool = False
@@ -575,18 +556,13 @@ class Numbering:
             listed = [row[position] for row in relation.expressions]
             if inputs_of(listed) or unstable_call(listed) is not None:
                 continue
-            parts = [compared("COMPARE_NOT_DISTINCT_FROM", column, one) for one in listed]
-            either = ex.Conjunction(type="CONJUNCTION_OR", children=tuple(parts)) if len(parts) > 1 else parts[0]
+            either = any_of([compared("COMPARE_NOT_DISTINCT_FROM", column, one) for one in listed])
             facts.append(Condition(either, is_moved=True))
         return nodes.Apart(next(self._relations), _numbers(made), facts=tuple(facts)), made
 
 
 def _is_unresolved(expressions: Iterable[ex.AnyExpression]) -> bool:
     return any(isinstance(part, ex.UnresolvedColumn) for one in expressions for part in within(one))
-
-
-def _is_known(relation: rel.LogicalJoin | rel.LogicalConditionJoin) -> bool:
-    return relation.join_type in _OUTER | {"SEMI", "ANTI", "MARK"} or isinstance(relation, rel.LogicalAsofJoin)
 
 
 def _over(expressions: Iterable[ex.AnyExpression], outputs: Outputs) -> Iterable[ex.AnyExpression]:

@@ -21,14 +21,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.errors import Error, ProgrammingError, UnknownColumnError, UnknownTableError
+from secateur.errors import ProgrammingError, UnknownTableError
 from secateur.partitioning.tables.table import ExternalTable, TableDef
-from secateur.partitioning.types.sql_text import CLOCKS, folded
-from secateur.planner.binding.catalog_view import similar_names
-from secateur.planner.binding.session_claims import ClaimCall, claims_in
-from secateur.planner.ddl.row_expression import RowExpression, row_expression
-from secateur.planner.dml.target import read_relation, read_table
+from secateur.planner.binding.session_claims import claims_in
+from secateur.planner.ddl.row_expression import on_one_line, read_condition, row_expression
+from secateur.planner.dml.target import read_relation
 from secateur.planner.statement import (
     CreatePolicy,
     CreateRole,
@@ -38,8 +35,7 @@ from secateur.planner.statement import (
     SecureTable,
 )
 from secateur.planner.system.tables import SCHEMA, SYSTEM_TABLES
-from secateur.planner.text.token_cursor import TokenCursor, read_parenthesized
-from secateur.planner.text.tokens import Token, TokenKind
+from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.views import ViewDef
 from secateur.protocol.access import BUILT_IN_ROLES, TENANT, PolicyCommand, RowCondition
 from secateur.protocol.statements import ForgetTenant
@@ -167,7 +163,7 @@ def read_create_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> 
     cursor.expect("CREATE", "POLICY")
     name = cursor.name("the name of a policy")
     cursor.expect("ON")
-    table = read_table(cursor, find)
+    table = read_relation(cursor, find)
     command = PolicyCommand.ALL
     if cursor.accept("AS"):
         raise cursor.unsupported(
@@ -202,17 +198,10 @@ def read_forget_tenant(cursor: TokenCursor) -> ForgetTenant:
         SqlSyntaxError: At the first token that cannot be.
     """
     cursor.expect("FORGET", "TENANT")
-    value = _text(cursor, "the tenant")
-    claim = _text(cursor, "the name of a claim") if cursor.accept("CLAIM") else TENANT
+    value = cursor.string("the tenant, as 'text'")
+    claim = cursor.string("the name of a claim, as 'text'") if cursor.accept("CLAIM") else TENANT
     cursor.expect_end()
     return ForgetTenant(value, claim)
-
-
-def _text(cursor: TokenCursor, what: str) -> str:
-    token = cursor.peek()
-    if token is None or token.kind is not TokenKind.STRING:
-        raise cursor.expected(f"{what}, as 'text'")
-    return cursor.take().text
 
 
 def _command(cursor: TokenCursor) -> PolicyCommand:
@@ -233,16 +222,14 @@ def read_drop_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Dr
     if_exists = cursor.accept("IF", "EXISTS")
     name = cursor.name("the name of a policy")
     cursor.expect("ON")
-    table = read_table(cursor, find)
+    table = read_relation(cursor, find)
     cursor.expect_end()
     return DropPolicy(name, table, if_exists)
 
 
 def _condition(cursor: TokenCursor, clause: str, table: TableDef) -> RowCondition:
-    if not cursor.at("("):
-        raise cursor.expected("'(' and a condition")
     first = cursor.rest()
-    span = read_parenthesized(cursor)
+    span = read_condition(cursor)
     tokens = first[: len(first) - len(cursor.rest())]
     claims = claims_in(cursor.sql, tokens)
     # DuckDB knows no claims: it reads a text in place of each, which may be of any type as well.
@@ -250,60 +237,6 @@ def _condition(cursor: TokenCursor, clause: str, table: TableDef) -> RowConditio
     for claim in claims:
         plain += cursor.sql[end : claim.start] + "''".ljust(claim.end - claim.start)
         end = claim.end
-    plain_cursor = TokenCursor(plain + cursor.sql[end:], tokens)
-    expression = row_expression(plain_cursor, clause, span)
-    expression.check(plain_cursor, _INSTEAD)
-    columns = _columns_read(plain_cursor, expression, table)
-    _check_type(plain_cursor, expression, table)
-    return RowCondition(tuple(_pieces(cursor.sql, tokens[1:-1], claims)), columns)
-
-
-def _pieces(sql: str, tokens: Sequence[Token], claims: Sequence[ClaimCall]) -> list[str]:
-    """The text of a condition on one line and without comments, cut at its claims."""
-    pieces, end = [""], tokens[0].start if tokens else 0
-    left = list(claims)
-    for token in tokens:
-        if left and token.start >= left[0].end:
-            left.pop(0)
-        if left and token.start >= left[0].start:
-            if token.start == left[0].start:
-                pieces[-1] += " " * bool(pieces[-1] and token.start > end)
-                pieces += [left[0].claim, ""]
-            end = left[0].end
-            continue
-        pieces[-1] += " " * ((len(pieces) > 1 or bool(pieces[-1])) and token.start > end)
-        pieces[-1] += sql[token.start : token.end + 1]
-        end = token.end + 1
-    return pieces
-
-
-def _columns_read(cursor: TokenCursor, expression: RowExpression, table: TableDef) -> tuple[str, ...]:
-    by_name = {folded(column.name): column.name for column in table.visible_columns}
-    read: dict[str, None] = {}
-    for node in expression.nodes():
-        if node.get("class") != "COLUMN_REF":
-            continue
-        first, span = folded(node["column_names"][0]), expression.span
-        if first in by_name:
-            read[by_name[first]] = None
-        elif first in CLOCKS:
-            raise expression.refused(cursor, first, _INSTEAD)
-        elif first == folded(table.name) and len(node["column_names"]) > 1:
-            raise expression.refused(cursor, f"{table.name}.{node['column_names'][-1]}", "name the column alone")
-        else:
-            known = similar_names(node["column_names"][0], list(by_name.values()))
-            message = f"table {table.name} has no column {node['column_names'][0]!r}; {known}"
-            raise cursor.error(UnknownColumnError, message, span.start, span.end - span.start)
-    return tuple(column.name for column in table.columns if column.name in read)
-
-
-def _check_type(cursor: TokenCursor, expression: RowExpression, table: TableDef) -> None:
-    span, relations = expression.span, {"one row": {column.name: column.type for column in table.visible_columns}}
-    try:
-        ((_, kind),) = default_kernel().describe(f'SELECT {expression.text} AS holds FROM "one row"', relations)
-    except Error as error:
-        message = f"{expression.clause} {expression.text}: {error.message.partition(chr(10))[0]}"
-        raise cursor.error(type(error), message, span.start, span.end - span.start) from error
-    if kind != "BOOLEAN":
-        message = f"{expression.clause} takes a condition, and the expression is of type {kind}"
-        raise cursor.error(ProgrammingError, message, span.start, span.end - span.start)
+    expression = row_expression(TokenCursor(plain + cursor.sql[end:], tokens), clause, span)
+    columns = expression.columns_of_condition(table.name, table.visible_columns, _INSTEAD)
+    return RowCondition(tuple(on_one_line(cursor.sql, tokens[1:-1], claims)), columns)

@@ -1,4 +1,4 @@
-"""ALTER TABLE: changes the ranges or the columns of a table.
+"""ALTER TABLE and COMMENT ON: change the ranges, the columns or the description of a table.
 
 ::
 
@@ -13,6 +13,8 @@
                                  | [SET DATA] TYPE <wider type> }
 
     ALTER TABLE [IF EXISTS] t { ENABLE | DISABLE } ROW LEVEL SECURITY
+
+    COMMENT ON { TABLE t | COLUMN t.c } IS { 'text' | NULL }
 
 Several changes are made in the order written, all or none. A range is dropped by its name or by exactly its bounds.
 """
@@ -44,8 +46,8 @@ from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.partition_by import read_range
 from secateur.planner.ddl.row_expression import read_default
 from secateur.planner.dml.assignments import read_column
-from secateur.planner.dml.target import read_table
-from secateur.planner.statement import AlterColumns, AlterTable, SecureTable
+from secateur.planner.dml.target import found, read_relation
+from secateur.planner.statement import AlterColumns, AlterTable, CommentOn, SecureTable
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.statements import Done
@@ -97,7 +99,7 @@ def read_alter_table(
     if_exists = cursor.accept("IF", "EXISTS")
     offset = cursor.offset
     try:
-        table = read_table(cursor, find)
+        table = read_relation(cursor, find)
     except UnknownTableError:
         if if_exists:
             return Done("no such table")
@@ -246,3 +248,35 @@ def _check(sql: str, table: TableDef, written: list[_Written]) -> None:
             raise located(
                 SchemeError, error.message, sql, start, len(sql[start:end].rstrip(" ,\n\t")), **error.details
             ) from error
+
+
+def read_comment_on(cursor: TokenCursor, find: Callable[[str], TableDef]) -> CommentOn:
+    """Read a COMMENT ON statement.
+
+    Args:
+        cursor: At the word COMMENT.
+        find: The catalog's lookup by name.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        UnknownTableError, UnknownColumnError: With the position of the name.
+        NotSupportedError: It is about something else than a table or a column of one.
+    """
+    cursor.expect("COMMENT", "ON")
+    column = None
+    if cursor.accept("TABLE"):
+        table = read_relation(cursor, find)
+    elif cursor.accept("COLUMN"):
+        if cursor.at("MAIN", ".") and cursor.at_ahead(3, "."):
+            cursor.expect("MAIN", ".")
+        table = found(cursor, cursor.name("the name of a table"), find)
+        cursor.expect(".")
+        column = read_column(cursor, table)
+    else:
+        raise cursor.unsupported(f"COMMENT ON {cursor.word()}", "tables and their columns have comments")
+    cursor.expect("IS")
+    comment = (
+        None if cursor.accept("NULL") else cursor.string("a text in single quotes, or NULL", may_have_dollars=True)
+    )
+    cursor.expect_end()
+    return CommentOn(table, column, comment)

@@ -20,7 +20,6 @@ from secateur.partitioning.types.column_type import TEXTUAL, UNIT_TIMESTAMPS, Sq
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.statement import CreateExternalTable
 from secateur.planner.text.token_cursor import TokenCursor
-from secateur.planner.text.tokens import TokenKind
 
 _FORMATS: Final = {form.value.upper(): form for form in FolderFormat}
 
@@ -53,10 +52,7 @@ def read_create_external_table(cursor: TokenCursor) -> CreateExternalTable:
         cursor.expect("(")
         hive = tuple(_read_columns(cursor, names))
     cursor.expect("LOCATION")
-    token = cursor.peek()
-    if token is None or token.kind is not TokenKind.STRING:
-        raise cursor.expected("the path of a folder in quotes")
-    path = cursor.take().text
+    path = cursor.string("the path of a folder in quotes")
     cursor.expect_end()
     connector = FolderConnector(path, form, tuple(columns), hive)
     return CreateExternalTable(name, connector.encoded(), if_not_exists, or_replace, cursor.sql.strip().rstrip(";"))

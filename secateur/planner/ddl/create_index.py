@@ -13,7 +13,7 @@ from collections.abc import Callable
 from secateur.errors import NotSupportedError, SchemeError
 from secateur.partitioning.tables.table import IndexDef, TableDef
 from secateur.planner.dml.assignments import read_column
-from secateur.planner.dml.target import read_table
+from secateur.planner.dml.target import read_relation
 from secateur.planner.statement import CreateIndex, DropIndex
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.storage.key_column import KeyColumn
@@ -39,7 +39,7 @@ def read_create_index(cursor: TokenCursor, find: Callable[[str], TableDef]) -> C
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     name = cursor.name("the name of an index")
     cursor.expect("ON")
-    table = read_table(cursor, find)
+    table = read_relation(cursor, find)
     cursor.expect("(")
     columns: list[str] = []
     while True:

@@ -26,7 +26,6 @@ from secateur.partitioning.schemes.scheme_rules import build_scheme
 from secateur.partitioning.tables.row_ids import ROW_ID_COLUMN
 from secateur.partitioning.tables.table import Column, NamedType, TableDef
 from secateur.planner.ddl.column_type import read_type
-from secateur.planner.ddl.comment_on import read_text
 from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by
 from secateur.planner.ddl.row_expression import WrittenCheck, checks_of, read_check, read_default
 from secateur.planner.statement import CreateTable, DropTable
@@ -63,13 +62,9 @@ REFUSED_OBJECTS: Final = {
 
 @dataclass(slots=True)
 class _Draft:
-    """The parts of a table that have been read so far; offsets are those of its parts in the text."""
+    """The parts of a table that have been read so far."""
 
     columns: list[Column] = field(default_factory=list)
-    offsets: dict[str, int] = field(default_factory=dict)
-    not_null: set[str] = field(default_factory=set)
-    defaults: dict[str, str] = field(default_factory=dict)
-    comments: dict[str, str] = field(default_factory=dict)
     checks: list[WrittenCheck] = field(default_factory=list)
     primary_key: tuple[str, ...] = ()
     primary_key_offset: int | None = None
@@ -113,16 +108,7 @@ def read_create_table(cursor: TokenCursor, types: Mapping[str, NamedType]) -> Cr
     draft = _read_elements(cursor, name, types)
     clauses = read_clauses(cursor)
     cursor.expect_end()
-    columns = [
-        Column(
-            c.name,
-            c.type,
-            c.nullable and c.name not in draft.not_null and c.name not in draft.primary_key,
-            draft.defaults.get(c.name),
-            draft.comments.get(c.name),
-        )
-        for c in draft.columns
-    ]
+    columns = [with_fields(one, nullable=one.nullable and one.name not in draft.primary_key) for one in draft.columns]
     tdef = described(cursor.sql, name, columns, draft.primary_key, clauses, draft.primary_key_offset)
     tdef = with_fields(tdef, checks=checks_of(cursor, draft.checks, name, columns))
     return CreateTable(tdef, if_not_exists, or_replace)
@@ -174,7 +160,7 @@ def read_clauses(cursor: TokenCursor, *ends: str) -> Clauses:
         elif clauses.change_feed is None and cursor.at("WITH"):
             clauses = replace(clauses, change_feed=_read_options(cursor))
         elif clauses.comment is None and cursor.accept("COMMENT"):
-            clauses = replace(clauses, comment=read_text(cursor, "a text in single quotes"))
+            clauses = replace(clauses, comment=cursor.string("a text in single quotes", may_have_dollars=True))
         else:
             raise cursor.expected(
                 f"PARTITION BY, BACKUPS, REPLICATED, WITH, COMMENT or {' or '.join(ends) or 'the end of the statement'}"
@@ -356,30 +342,30 @@ def _read_column(cursor: TokenCursor, draft: _Draft, types: Mapping[str, NamedTy
             offset,
             len(name),
         )
-    draft.columns.append(Column(name, read_type(cursor, name, types)))
-    draft.offsets[name] = offset
+    column = Column(name, read_type(cursor, name, types))
     while not (cursor.at(",") or cursor.at(")") or cursor.at_end):
         constraint_offset = cursor.offset
         if cursor.accept("NOT"):
             cursor.expect("NULL")
-            draft.not_null.add(name)
+            column = with_fields(column, nullable=False)
         elif cursor.accept("PRIMARY"):
             cursor.expect("KEY")
             _set_primary_key(cursor, draft, (name,), constraint_offset)
-        elif cursor.at("DEFAULT") and name in draft.defaults:
+        elif cursor.at("DEFAULT") and column.default is not None:
             raise cursor.error(SqlSyntaxError, f"column {name!r} has two DEFAULTs", constraint_offset, len("DEFAULT"))
         elif cursor.accept("DEFAULT"):
-            draft.defaults[name] = read_default(cursor, name, draft.columns[-1].type)
+            column = with_fields(column, default=read_default(cursor, name, column.type))
         elif cursor.at("CHECK") or cursor.at("CONSTRAINT"):
             draft.checks.append(_read_check(cursor))
-        elif name not in draft.comments and cursor.accept("COMMENT"):
-            draft.comments[name] = read_text(cursor, "a text in single quotes")
+        elif column.comment is None and cursor.accept("COMMENT"):
+            column = with_fields(column, comment=cursor.string("a text in single quotes", may_have_dollars=True))
         elif not cursor.accept("NULL"):
             raise (
                 _unsupported_constraint(cursor)
                 if any(cursor.at(word) for word in REFUSED_CLAUSES)
                 else cursor.expected("NOT NULL, DEFAULT, CHECK, ',' or ')'")
             )
+    draft.columns.append(column)
 
 
 def _read_check(cursor: TokenCursor) -> WrittenCheck:
@@ -390,7 +376,6 @@ def _read_check(cursor: TokenCursor) -> WrittenCheck:
             raise _unsupported_constraint(cursor)
         cursor.expect("CONSTRAINT")
         name = cursor.name("the name of the constraint")
-    cursor.expect("CHECK")
     return read_check(cursor, name)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.engine.kernels.fragment import Fragment
@@ -24,12 +24,15 @@ from secateur.partitioning.types.sql_text import CLOCKS, folded
 from secateur.planner.binding.catalog_view import similar_names
 from secateur.planner.binding.evaluation import bounded_functions, evaluate
 from secateur.planner.binding.functions import UNNESTING, aggregate_names, refuse_calls_of
+from secateur.planner.binding.session_claims import ClaimCall
 from secateur.planner.dml.composed import Composer
 from secateur.planner.text.parameters import NO_PARAMETERS
-from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
+from secateur.planner.text.syntax import SyntaxNode, called_without_arguments, nodes_of, parse_query
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression, read_parenthesized
-from secateur.planner.text.tokens import tokenize
+from secateur.planner.text.tokens import Token, tokenize
 from secateur.planner.tree.stability import is_unstable
+
+_E = TypeVar("_E", bound=Error)
 
 _SAME: Final = {
     **dict.fromkeys(("now", "current_timestamp", "get_current_timestamp", "transaction_timestamp"), "now()"),
@@ -54,12 +57,14 @@ class RowExpression:
     """An expression that was read.
 
     Attributes:
-        clause: ``DEFAULT`` or ``CHECK``.
+        cursor: That of the statement, for positions.
+        clause: Where it stands, such as ``DEFAULT``.
         text: The expression.
         span: Its place in the statement.
         node: Its syntax tree.
     """
 
+    cursor: TokenCursor
     clause: str
     text: str
     span: TextSpan
@@ -68,21 +73,10 @@ class RowExpression:
     def nodes(self) -> Iterator[SyntaxNode]:
         return nodes_of(self.node)
 
-    def call_name(self) -> str:
-        """The function that the whole expression calls without arguments, in lower case; empty for anything else."""
-        match self.node:
-            case {"class": "COLUMN_REF", "column_names": [str(name)]}:
-                return name.lower()
-            case {"class": "FUNCTION", "function_name": str(name)} if "arguments" not in self.node:
-                return name.lower()
-            case _:
-                return ""
-
-    def check(self, cursor: TokenCursor, instead: str) -> None:
+    def check(self, instead: str) -> None:
         """Refuse what is not of one row, or not the same at any time and place.
 
         Args:
-            cursor: That of the statement, for positions.
             instead: What the user can do in place of a call that is refused.
 
         Raises:
@@ -92,32 +86,69 @@ class RowExpression:
         for node in self.nodes():
             match node:
                 case {"class": "SUBQUERY"}:
-                    raise self.refused(cursor, "a subquery", "the expression reads no other rows")
+                    raise self.refused("a subquery", "the expression reads no other rows")
                 case {"class": "STAR" | "POSITIONAL_REFERENCE"}:
-                    raise self.refused(cursor, "* or #", "the expression names each column")
+                    raise self.refused("* or #", "the expression names each column")
                 case {"class": "WINDOW"}:
-                    raise self.refused(cursor, "a window function", "the expression reads no other rows")
+                    raise self.refused("a window function", "the expression reads no other rows")
                 case {"class": "FUNCTION", "function_name": str(written)}:
                     name, arguments = written.lower(), node.get("arguments", ())
                     if name not in default_kernel().function_names():
-                        raise self.refused(cursor, f"the function {written}", "DuckDB does not know it")
+                        raise self.refused(f"the function {written}", "DuckDB does not know it")
                     if name in aggregate_names() or name in UNNESTING:
-                        raise self.refused(cursor, f"{name}()", "the expression reads no other rows")
+                        raise self.refused(f"{name}()", "the expression reads no other rows")
                     if is_unstable(name, len(arguments)):
-                        raise self.refused(cursor, f"{name}()", instead)
+                        raise self.refused(f"{name}()", instead)
                     if name not in bounded_functions():
                         what = f"{name}(), whose value may be much larger than its arguments,"
-                        raise self.refused(cursor, what, "write the value, or another function")
+                        raise self.refused(what, "write the value, or another function")
                 case _:
                     pass
 
-    def refused(self, cursor: TokenCursor, what: str, instead: str) -> NotSupportedError:
-        return cursor.error(
-            NotSupportedError,
-            f"{what} in {self.clause} is not supported: {instead}",
-            self.span.start,
-            self.span.end - self.span.start,
-        )
+    def columns_of_condition(self, table: str, columns: Sequence[Column], instead: str) -> tuple[str, ...]:
+        """The columns that the expression reads, which has to be a condition on a row.
+
+        Args:
+            table: The name of the table.
+            columns: Its columns that may be read.
+            instead: As for :meth:`check`.
+
+        Raises:
+            UnknownColumnError: It names a column that there is not.
+            NotSupportedError: It is not of one row alone, or not deterministic.
+            ProgrammingError: It is no condition.
+        """
+        self.check(instead)
+        by_name = {folded(column.name): column.name for column in columns}
+        read: set[str] = set()
+        for node in self.nodes():
+            if node.get("class") != "COLUMN_REF":
+                continue
+            first, *others = node["column_names"]
+            if folded(first) in by_name:
+                read.add(by_name[folded(first)])
+            elif folded(first) in CLOCKS and not others:
+                raise self.refused(folded(first), instead)
+            elif folded(first) == folded(table) and others:
+                raise self.refused(f"{table}.{others[-1]}", "name the column alone")
+            else:
+                known = similar_names(first, list(by_name.values()))
+                raise self.error(UnknownColumnError, f"table {table} has no column {first!r}; {known}")
+        relations = {"one row": {column.name: column.type for column in columns}}
+        try:
+            ((_, kind),) = default_kernel().describe(f'SELECT {self.text} AS holds FROM "one row"', relations)
+        except Error as error:
+            message = error.message.partition("\n")[0]
+            raise self.error(type(error), f"{self.clause} {self.text}: {message}") from error
+        if kind != "BOOLEAN":
+            raise self.error(ProgrammingError, f"{self.clause} takes a condition, and the expression is of type {kind}")
+        return tuple(column.name for column in columns if column.name in read)
+
+    def refused(self, what: str, instead: str) -> NotSupportedError:
+        return self.error(NotSupportedError, f"{what} in {self.clause} is not supported: {instead}")
+
+    def error(self, kind: type[_E], message: str) -> _E:
+        return self.cursor.error(kind, message, self.span.start, self.span.end - self.span.start)
 
 
 def row_expression(cursor: TokenCursor, clause: str, span: TextSpan) -> RowExpression:
@@ -131,7 +162,7 @@ def row_expression(cursor: TokenCursor, clause: str, span: TextSpan) -> RowExpre
     items = node.get("select_list", ())
     if node.get("type") != "SELECT_NODE" or len(items) != 1 or node["from_table"].get("type") != "EMPTY":
         raise cursor.expected(f"one expression behind {clause}")
-    return RowExpression(clause, cursor.sql[span.start : span.end].strip(), span, items[0])
+    return RowExpression(cursor, clause, cursor.sql[span.start : span.end].strip(), span, items[0])
 
 
 def read_default(cursor: TokenCursor, column: str, type_: SqlType) -> str:
@@ -161,7 +192,7 @@ def read_default(cursor: TokenCursor, column: str, type_: SqlType) -> str:
     if cursor.accept("NULL"):
         return "NULL"
     expression = row_expression(cursor, "DEFAULT", read_expression(cursor, *_ENDS, *_ENDS_OF_OTHERS))
-    found = _SAME.get(expression.call_name())
+    found = _SAME.get(called_without_arguments(expression.node).lower())
     if found is not None:
         if type_.kind not in FUNCTIONS[found]:
             kinds = " or ".join(sorted(kind.value for kind in FUNCTIONS[found]))
@@ -176,8 +207,8 @@ def read_default(cursor: TokenCursor, column: str, type_: SqlType) -> str:
     for node in expression.nodes():
         if node.get("class") == "COLUMN_REF":
             name = ".".join(node["column_names"])
-            raise expression.refused(cursor, f"the column {name!r}", f"it is computed without a row; {_ALLOWED}")
-    expression.check(cursor, _INSTEAD)
+            raise expression.refused(f"the column {name!r}", f"it is computed without a row; {_ALLOWED}")
+    expression.check(_INSTEAD)
     try:
         return _constant(expression, column, type_)
     except Error as error:
@@ -233,7 +264,7 @@ class WrittenCheck:
 
 
 def read_check(cursor: TokenCursor, name: str | None) -> WrittenCheck:
-    """Read what follows CHECK.
+    """Read CHECK and its condition.
 
     No row of the table fails the condition, which passes where it is TRUE or NULL, as in SQL. Every member evaluates it
     when rows enter and when a log is read, so it has to be equal for equal rows, at any time and place.
@@ -241,9 +272,19 @@ def read_check(cursor: TokenCursor, name: str | None) -> WrittenCheck:
     Raises:
         SqlSyntaxError: There is no parenthesis.
     """
+    cursor.expect("CHECK")
+    return WrittenCheck(name, read_condition(cursor))
+
+
+def read_condition(cursor: TokenCursor) -> TextSpan:
+    """The place of the condition in parentheses that comes next.
+
+    Raises:
+        SqlSyntaxError: There is no parenthesis.
+    """
     if not cursor.at("("):
         raise cursor.expected("'(' and a condition")
-    return WrittenCheck(name, read_parenthesized(cursor))
+    return read_parenthesized(cursor)
 
 
 def checks_of(
@@ -281,50 +322,16 @@ def check_of(
         ProgrammingError: It is no condition, or its name is taken.
     """
     expression = row_expression(cursor, "CHECK", written.span)
-    expression.check(cursor, _INSTEAD_OF_TYPE)
-    by_name = {folded(column.name): column.name for column in columns}
-    read: dict[str, None] = {}
-    for node in expression.nodes():
-        if node.get("class") == "COLUMN_REF":
-            first = folded(node["column_names"][0])
-            if first in by_name:
-                read[by_name[first]] = None
-            elif first in CLOCKS and len(node["column_names"]) == 1:
-                raise expression.refused(cursor, first, _INSTEAD_OF_TYPE)
-            elif first == folded(table) and len(node["column_names"]) > 1:
-                raise expression.refused(cursor, f"{table}.{node['column_names'][-1]}", "name the column alone")
-            else:
-                known = similar_names(node["column_names"][0], list(by_name.values()))
-                message = f"table {table} has no column {node['column_names'][0]!r}; {known}"
-                raise _error(cursor, UnknownColumnError, expression, message)
-    _check_type(cursor, expression, columns)
-    if not read:
-        raise _error(cursor, ProgrammingError, expression, "the condition reads no column")
-    used = tuple(column.name for column in columns if column.name in read)
+    used = expression.columns_of_condition(table, columns, _INSTEAD_OF_TYPE)
+    if not used:
+        raise expression.error(ProgrammingError, "the condition reads no column")
     name = written.name
     if name is None:
         name = _free_name(f"{table}_{used[0]}_check" if len(used) == 1 else f"{table}_check", taken)
     elif folded(name) in map(folded, taken):
-        raise _error(cursor, ProgrammingError, expression, f"table {table} has two constraints named {name!r}")
-    return CheckDef(name, _on_one_line(expression.text[1:-1]), used)
-
-
-def _check_type(cursor: TokenCursor, expression: RowExpression, columns: Sequence[Column]) -> None:
-    relations = {"one row": {column.name: column.type for column in columns}}
-    try:
-        ((_, kind),) = default_kernel().describe(f'SELECT {expression.text} AS holds FROM "one row"', relations)
-    except Error as error:
-        message = error.message.partition("\n")[0]
-        raise _error(cursor, type(error), expression, f"CHECK {expression.text}: {message}") from error
-    if kind != "BOOLEAN":
-        raise _error(
-            cursor, ProgrammingError, expression, f"CHECK takes a condition, and the expression is of type {kind}"
-        )
-
-
-def _error(cursor: TokenCursor, kind: type[Error], expression: RowExpression, message: str) -> Error:
-    span = expression.span
-    return cursor.error(kind, message, span.start, span.end - span.start)
+        raise expression.error(ProgrammingError, f"table {table} has two constraints named {name!r}")
+    inner = expression.text[1:-1]
+    return CheckDef(name, on_one_line(inner, tokenize(inner))[0], used)
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:
@@ -335,11 +342,20 @@ def _free_name(name: str, taken: Collection[str]) -> str:
     return f"{name}{number or ''}"
 
 
-def _on_one_line(text: str) -> str:
-    """A text without its comments and line breaks."""
-    made = ""
-    end = 0
-    for token in tokenize(text):
-        made += " " * (bool(made) and token.start > end) + text[token.start : token.end + 1]
+def on_one_line(sql: str, tokens: Sequence[Token], claims: Sequence[ClaimCall] = ()) -> list[str]:
+    """The text of some tokens without comments and line breaks, cut at its claims, whose names stand between."""
+    pieces, end = [""], tokens[0].start if tokens else 0
+    left = list(claims)
+    for token in tokens:
+        if left and token.start >= left[0].end:
+            left.pop(0)
+        if left and token.start >= left[0].start:
+            if token.start == left[0].start:
+                pieces[-1] += " " * bool(pieces[-1] and token.start > end)
+                pieces += [left[0].claim, ""]
+            end = left[0].end
+            continue
+        pieces[-1] += " " * ((len(pieces) > 1 or bool(pieces[-1])) and token.start > end)
+        pieces[-1] += sql[token.start : token.end + 1]
         end = token.end + 1
-    return made
+    return pieces

@@ -10,7 +10,7 @@ Source: exchanges as operators of their own (Graefe, "Volcano", 1994); AddExchan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 from typing import Final
@@ -126,10 +126,8 @@ class Distributor:
                 return self._sort(relation, needed)
             case rel.LogicalLimit():
                 return self._limit(relation, needed)
-            case rel.LogicalUnion():
-                return self._union(relation)
-            case rel.LogicalExcept() | rel.LogicalIntersect():
-                return self._set(relation)
+            case rel.LogicalUnion() | rel.LogicalExcept() | rel.LogicalIntersect():
+                return self._set_operation(relation)
             case rel.LogicalWith():
                 return self._with(relation, needed)
             case rel.LogicalWithReference():
@@ -150,10 +148,7 @@ class Distributor:
         table = facts.table
         if facts.is_fetched:
             return Placed(scan, AtCoordinator(), facts.estimate.rows)
-        names = [scan.names[column.index] if column.index < len(scan.names) else "" for column in scan.column_indexes]
-        if scan.projection_ids:
-            names = [names[index] for index in scan.projection_ids]
-        estimate = facts.estimate
+        names, estimate = scan.column_names, facts.estimate
         distinct = {
             index: float(estimate.distinct[name]) for index, name in enumerate(names) if name in estimate.distinct
         }
@@ -324,84 +319,51 @@ class Distributor:
         return Placed(picked(sent, kept) if kept else sent, AtCoordinator(), child.rows)
 
     def _limit(self, relation: rel.LogicalLimit, needed: frozenset[int]) -> Placed:
-        below = relation.children[0]
-        distinct = below.children[0] if isinstance(below, rel.LogicalSort) else below
-        if isinstance(distinct, rel.LogicalDistinct) and distinct.distinct_type == "DISTINCT":
-            return self._limit_of_distinct(relation, distinct)
-        if not isinstance(below, rel.LogicalSort):
-            child = self._in_one_place(self.place(below, needed))
-            if not isinstance(child.place, AtMembers):
-                return child.over(replace(relation, children=(child.relation,)))
-            part = _first_rows(relation, child.relation)
-            sent = self._exchanges.send(child.over(part), needed)
-            return Placed(replace(relation, children=(sent,)), AtCoordinator(), child.rows)
-        reads = inputs_of(order.expression for order in below.orders) | needed
-        if below.projection_map:
-            reads = frozenset(range(len(column_types(below.children[0]))))
-        child = self._in_one_place(self.place(below.children[0], reads))
-        ordered = replace(below, children=(child.relation,))
-        if not isinstance(child.place, AtMembers):
-            return child.over(replace(relation, children=(ordered,)))
-        first = child.over(_first_rows(relation, rel.LogicalSort(children=(child.relation,), orders=below.orders)))
-        sent = self._exchanges.send(first, reads)
-        return Placed(replace(relation, children=(replace(below, children=(sent,)),)), AtCoordinator(), child.rows)
-
-    def _limit_of_distinct(self, relation: rel.LogicalLimit, distinct: rel.LogicalDistinct) -> Placed:
-        """The first of the rows that differ: each member sends its own first ones."""
-        width = len(column_types(distinct))
-        child = self._in_one_place(self.place(distinct.children[0], frozenset(range(width))))
+        """The first rows of each member: where they are sorted in that order, and of distinct ones, distinct ones."""
         (below,) = relation.children
+        sort = below if isinstance(below, rel.LogicalSort) else None
+        rows = below if sort is None else sort.children[0]
+        distinct = rows if isinstance(rows, rel.LogicalDistinct) and rows.distinct_type == "DISTINCT" else None
+        if distinct is not None or (sort is not None and sort.projection_map):
+            reads = frozenset(range(len(column_types(rows))))
+        else:
+            reads = needed | inputs_of(order.expression for order in (() if sort is None else sort.orders))
+        child = self._in_one_place(self.place(rows if distinct is None else distinct.children[0], reads))
 
         def whole(rows: rel.AnyRelation) -> rel.AnyRelation:
-            made = replace(distinct, children=(rows,))
-            return replace(below, children=(made,)) if isinstance(below, rel.LogicalSort) else made
+            made = rows if distinct is None else replace(distinct, children=(rows,))
+            return made if sort is None else replace(sort, children=(made,))
 
         if not isinstance(child.place, AtMembers):
             return child.over(replace(relation, children=(whole(child.relation),)))
         first = whole(child.relation)
-        if isinstance(first, rel.LogicalSort):
-            first = rel.LogicalSort(children=first.children, orders=first.orders)
-        sent = self._exchanges.send(child.over(_first_rows(relation, first)), range(width))
+        if sort is not None:
+            first = rel.LogicalSort(children=first.children, orders=sort.orders)
+        sent = self._exchanges.send(child.over(_first_rows(relation, first)), reads)
         return Placed(replace(relation, children=(whole(sent),)), AtCoordinator(), child.rows)
 
-    def _union(self, relation: rel.LogicalUnion) -> Placed:
+    def _set_operation(self, relation: rel.LogicalUnion | rel.LogicalExcept | rel.LogicalIntersect) -> Placed:
         every = frozenset(range(relation.column_count))
         parts = [self.place(child, every) for child in relation.children]
-        rows = sum(part.rows for part in parts)
-        if all(isinstance(part.place, AtEveryMember) for part in parts):
-            return Placed(replace(relation, children=tuple(part.relation for part in parts)), AtEveryMember(), rows)
-        if relation.setop_all and all(isinstance(part.place, AtMembers) for part in parts):
-            places = [part.place for part in parts if isinstance(part.place, AtMembers)]
-            is_one_group = len({place.group for place in places}) == 1
-            keys = frozenset.intersection(*(place.keys for place in places)) if is_one_group else frozenset()
-            return Placed(
-                replace(relation, children=tuple(part.relation for part in parts)),
-                places[0].with_keys(keys) if is_one_group else AtMembers("", frozenset(), (), None),
-                rows,
-            )
-        return Placed(
-            replace(relation, children=tuple(self._exchanges.at_coordinator(part, every).relation for part in parts)),
-            AtCoordinator(),
-            rows,
-        )
+        is_union = isinstance(relation, rel.LogicalUnion)
+        rows = sum(part.rows for part in parts) if is_union else parts[0].rows
+        place = self._where_together(parts, may_be_anywhere=is_union and relation.setop_all)
+        if isinstance(place, AtCoordinator):
+            parts = [self._exchanges.at_coordinator(part, every) for part in parts]
+        return Placed(replace(relation, children=tuple(part.relation for part in parts)), place, rows)
 
-    def _set(self, relation: rel.LogicalExcept | rel.LogicalIntersect) -> Placed:
-        every = frozenset(range(relation.column_count))
-        parts = [self.place(child, every) for child in relation.children]
-        places = [part.place for part in parts if isinstance(part.place, AtMembers)]
-        rows = parts[0].rows
+    @staticmethod
+    def _where_together(parts: Sequence[Placed], *, may_be_anywhere: bool) -> Place:
+        """Where a set operation is computed: equal rows have to be in one place, unless all rows are kept."""
         if all(isinstance(part.place, AtEveryMember) for part in parts):
-            return Placed(replace(relation, children=tuple(part.relation for part in parts)), AtEveryMember(), rows)
-        if len(places) == len(parts) and len({place.group for place in places}) == 1:
-            keys = frozenset.intersection(*(place.keys for place in places))
-            if keys:
-                place = places[0].with_keys(keys)
-                return Placed(replace(relation, children=tuple(part.relation for part in parts)), place, rows)
-        return Placed(
-            replace(relation, children=tuple(self._exchanges.at_coordinator(part, every).relation for part in parts)),
-            AtCoordinator(),
-            rows,
-        )
+            return AtEveryMember()
+        places = [part.place for part in parts if isinstance(part.place, AtMembers)]
+        if len(places) < len(parts):
+            return AtCoordinator()
+        if len({place.group for place in places}) > 1:
+            return AtMembers("", frozenset(), (), None) if may_be_anywhere else AtCoordinator()
+        keys = frozenset.intersection(*(place.keys for place in places))
+        return places[0].with_keys(keys) if keys or may_be_anywhere else AtCoordinator()
 
     def _positional(self, relation: rel.LogicalPositional) -> Placed:
         parts = [self.place(child, frozenset(range(len(column_types(child))))) for child in relation.children]

@@ -28,20 +28,8 @@ from secateur.planner.tree.sql import sql_of
 Schema = Mapping[str, SqlType | str]
 _ORDERED_ALIKE: Final = frozenset(
     {
-        *(
-            "BOOLEAN",
-            "TINYINT",
-            "SMALLINT",
-            "INTEGER",
-            "BIGINT",
-            "HUGEINT",
-            "UTINYINT",
-            "USMALLINT",
-            "UINTEGER",
-            "UBIGINT",
-            "FLOAT",
-            "DOUBLE",
-        ),
+        *("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE"),
+        *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
         *("VARCHAR", "BLOB", "UUID", "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"),
     }
 )

@@ -16,6 +16,7 @@ from secateur.planner.tree.columns import column_types
 from secateur.planner.tree.rewriting import (
     Join,
     all_of,
+    any_of,
     bare_column,
     conditions_of,
     conjuncts,
@@ -26,6 +27,7 @@ from secateur.planner.tree.rewriting import (
     shifted,
 )
 from secateur.planner.tree.stability import unstable_call
+from secateur.planner.tree.types import INEXACT
 
 
 @dataclass(slots=True)
@@ -109,11 +111,8 @@ def equal_columns(conditions: Iterable[ex.AnyExpression], *, null_is_equal: bool
                 pass
 
 
-_INEXACT = frozenset({"FLOAT", "DOUBLE", "INTERVAL", "TIME WITH TIME ZONE"})
-
-
 def _alike(left: ex.InputColumn, right: ex.InputColumn) -> bool:
-    if left.return_type.collation or right.return_type.collation or left.return_type.id in _INEXACT:
+    if left.return_type.collation or right.return_type.collation or left.return_type.id in INEXACT:
         return False
     return left.return_type == right.return_type or (left.return_type.is_integer and right.return_type.is_integer)
 
@@ -177,8 +176,7 @@ def _implied(region: Region) -> list[ex.AnyExpression]:
         for index in region.inputs_of(condition):
             own = [[one for one in branch if region.inputs_of(one) == {index}] for branch in branches]
             if all(own):
-                either = ex.Conjunction(type="CONJUNCTION_OR", children=tuple(all_of(branch) for branch in own))
-                found.append(either)
+                found.append(any_of([all_of(branch) for branch in own]))
     return [one for one in found if unstable_call([one]) is None]
 
 

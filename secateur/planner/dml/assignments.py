@@ -13,8 +13,10 @@ from secateur.planner.binding.catalog_view import similar_names
 from secateur.planner.text.token_cursor import CLOSING, OPENING, TextSpan, TokenCursor, is_default, read_expression
 from secateur.protocol.statements import InsertMode
 
-_IN_LIST: Final = (",", ")")
-_QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES")
+IN_LIST: Final = (",", ")")
+"""The words that may follow a value of a list in parentheses."""
+QUERY_WORDS: Final = ("SELECT", "WITH", "FROM", "VALUES")
+"""Words with which a query begins."""
 
 
 Assignments: TypeAlias = dict[str, TextSpan | None]
@@ -41,7 +43,7 @@ def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> Assign
         else:
             column = _read_new_column(cursor, table, found)
             cursor.expect("=")
-            found[column] = _read_value(cursor, ",", *ends)
+            found[column] = read_value(cursor, ",", *ends)
         if not cursor.accept(","):
             return found
 
@@ -73,12 +75,12 @@ def _read_several(cursor: TokenCursor, table: TableDef, before: Container[str], 
     cursor.expect("=")
     offset = cursor.offset
     if not _is_row(cursor, ends):
-        return dict.fromkeys(columns, _read_value(cursor, ",", *ends))
+        return dict.fromkeys(columns, read_value(cursor, ",", *ends))
     cursor.accept("ROW")
     cursor.expect("(")
     found: Assignments = {}
     for column in columns:
-        found[column] = _read_value(cursor, *_IN_LIST)
+        found[column] = read_value(cursor, *IN_LIST)
         if not cursor.accept(","):
             break
     if len(found) < len(columns) or not cursor.at(")"):
@@ -101,7 +103,7 @@ def _is_row(cursor: TokenCursor, ends: tuple[str, ...]) -> bool:
         if not depth:
             break
     is_whole = cursor.peek(ahead) is None or any(cursor.at_ahead(ahead, word) for word in (",", *ends))
-    is_query = any(cursor.at("(", word) for word in _QUERIES)
+    is_query = any(cursor.at("(", word) for word in QUERY_WORDS)
     return is_whole and not is_query and (is_named or commas > 0)
 
 
@@ -117,7 +119,8 @@ def _read_new_column(cursor: TokenCursor, table: TableDef, before: Container[str
     return column
 
 
-def _read_value(cursor: TokenCursor, *ends: str) -> TextSpan | None:
+def read_value(cursor: TokenCursor, *ends: str) -> TextSpan | None:
+    """The place of the expression that comes next, up to one of ``ends``; None for DEFAULT."""
     if is_default(cursor, *ends):
         cursor.take()
         return None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace as with_plan
 from functools import cache
 from hashlib import blake2b
-from typing import Final, TypeAlias
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -19,20 +19,17 @@ from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import Error
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.insert import Insert, InsertValues, ValuesRows
-from secateur.planner.dml.insert_row_changes import find_row_upsert, insert_row_changes, key_query
+from secateur.planner.dml.insert_row_changes import PlanQuery, find_row_upsert, insert_row_changes, key_query
 from secateur.planner.dml.merge import Merge
 from secateur.planner.dml.row_changes import RowChangesQuery
 from secateur.planner.dml.searched_change import SearchedChange, check_columns, check_reading, is_local
 from secateur.planner.statement import PlannedSelect
-from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import syntax_error
-from secateur.planner.text.tokens import Token
 from secateur.protocol.changes import ROW_CHANGES
 from secateur.protocol.statements import ChangeKind, ChangeStatement, CoordinatedChange, InsertMode, InsertSelect
 from secateur.protocol.tokens import Privilege
 
 _EVERY_ROW: Final = "every row is deleted: add WHERE to delete some of them"
-PlanQuery: TypeAlias = Callable[[str, Sequence[Token], Parameters], PlannedSelect]
 
 
 class ChangePlanner:
@@ -72,16 +69,16 @@ class ChangePlanner:
         """
         in_place = None
         if change.stays:
-            query = change.in_partitions()
-            check_reading(self._sql, query.query, change.action, change.target.end)
-            select = query.query.plan(self._plan)
+            query, columns = change.in_partitions()
+            check_reading(self._sql, query, change.action, change.target.end)
+            select = query.plan(self._plan)
             if change.action is RowAction.UPDATE:
-                check_columns(self._sql, query, select)
+                check_columns(change, columns, select)
             elif change.where is None:
                 scans = tuple(replace(scan, reason=scan.reason and _EVERY_ROW) for scan in select.plan.scans)
                 select = with_plan(select, plan=replace(select.plan, scans=scans, plan_id="").named())
             if is_local(select):
-                in_place = ChangeStatement(query.table, query.kind, _needing(select, change.privileges))
+                in_place = ChangeStatement(change.target.table, change.kind, _needing(select, change.privileges))
                 if change.returning is None:
                     return in_place
         changes = change.row_changes()

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from secateur.errors import Error
 from secateur.partitioning.types.sql_text import CLOCKS, folded
 from secateur.planner.text.parameters import Parameters, read_parameters
-from secateur.planner.text.positions import located
+from secateur.planner.text.positions import Piece, Spliced, located
 from secateur.planner.text.token_cursor import TextSpan
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
 
@@ -24,27 +24,22 @@ _POSITION: Final = re.compile(r" \(line \d+, column \d+\)\n[^\n]*\n *(\^*)(\n.*)
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """``length`` characters of the composed text at ``start``, which come from the user's text at ``origin``."""
-
-    start: int
-    origin: int
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
 class Composed:
     """A finished text.
 
     Attributes:
-        text: It.
+        sql: The user's text.
+        spliced: It, with the origins of its pieces.
         parameters: Those of the user's statement.
     """
 
     sql: str
-    text: str
+    spliced: Spliced
     parameters: Parameters
-    _pieces: tuple[_Piece, ...]
+
+    @property
+    def text(self) -> str:
+        return self.spliced.sql
 
     def plan(self, plan: Callable[[str, Sequence[Token], Parameters], _T]) -> _T:
         """Pass the text to a planner of queries.
@@ -73,16 +68,8 @@ class Composed:
         message = error.message if marked is None else error.message[: marked.start()]
         others = {name: value for name, value in error.details.items() if name not in ("line", "column")}
         length, rest = (1, "") if marked is None else (len(marked[1]), marked[2] or "")
-        placed = located(type(error), message, self.sql, self._origin(offset), length, **others)
+        placed = located(type(error), message, self.sql, self.spliced.origin(offset)[0], length, **others)
         return type(error)(placed.message + rest, **placed.details) if rest else placed
-
-    def _origin(self, offset: int) -> int:
-        """The place in the user's text of an offset in the composed one, or of the piece before it."""
-        before = [piece for piece in self._pieces if piece.start <= offset]
-        if not before:
-            return self._pieces[0].origin if self._pieces else 0
-        piece = before[-1]
-        return piece.origin + min(offset - piece.start, max(piece.length - 1, 0))
 
 
 def _calls_clock(token: Token, behind: Token) -> bool:
@@ -102,7 +89,7 @@ class Composer:
         self._sql = sql
         self._parameters = parameters
         self._parts: list[str] = []
-        self._pieces: list[_Piece] = []
+        self._pieces: list[Piece] = []
         self._length = 0
         if ctes is not None:
             self.say(ctes, " ")
@@ -118,25 +105,26 @@ class Composer:
 
     def finish(self) -> Composed:
         """The text so far."""
-        return Composed(self._sql, "".join(self._parts), self._parameters, tuple(self._pieces))
+        pieces = tuple(self._pieces) or (Piece(0, 0, 0, True),)
+        return Composed(self._sql, Spliced("".join(self._parts), pieces), self._parameters)
 
     def _quote(self, span: TextSpan) -> None:
         position = span.start
         for start, end, index in sorted(self._parameters.spans):
             if span.start <= start and end <= span.end:
                 self._copy(position, start)
-                self._pieces.append(_Piece(self._length, start, end - start))
-                self._add(f"${index + 1}")
+                self._copy(start, end, f"${index + 1}")
                 position = end
         self._copy(position, span.end)
         # After a line comment, words of ours would belong to it.
         if "--" in self._sql[span.start : span.end]:
             self._add("\n")
 
-    def _copy(self, start: int, end: int) -> None:
+    def _copy(self, start: int, end: int, replacement: str | None = None) -> None:
         if start < end:
-            self._pieces.append(_Piece(self._length, start, end - start))
-            self._add(self._sql[start:end])
+            # Words of ours behind it belong to its last character.
+            self._pieces.append(Piece(self._length, start, end - 1, True))
+            self._add(self._sql[start:end] if replacement is None else replacement)
 
     def _add(self, text: str) -> None:
         self._parts.append(text)

@@ -1,9 +1,11 @@
-"""COPY between tables and files, which the client reads and writes.
+"""COPY, BACKUP and RESTORE: rows in files, which the client reads and writes.
 
 ::
 
     COPY t [(a, b, ...)] FROM 'path' [[WITH] (option [value], ...)]
     COPY { t [(a, b, ...)] | (query) } TO 'path' [[WITH] (option [value], ...)]
+    BACKUP [TABLE a, b, ...] TO 'folder'
+    RESTORE [OR REPLACE] [TABLE a, b, ...] FROM 'folder'
 
 Options: FORMAT (csv, parquet or json; by default that of the path), and those that DuckDB has for the format and the
 direction (:mod:`~secateur.protocol.copy_file`).
@@ -20,13 +22,13 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.target import read_table
+from secateur.planner.dml.target import read_relation
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, read_expression
 from secateur.planner.text.tokens import Token, TokenKind
 from secateur.protocol.copy_file import OPTIONS, SYNONYMS, CopyFile, CopyFormat, Direction, OptionKind, OptionValue
-from secateur.protocol.statements import CopyFrom
+from secateur.protocol.statements import BackupTo, CopyFrom, RestoreFrom
 
 _TRUE: Final = frozenset({"TRUE", "1", "ON"})
 _FALSE: Final = frozenset({"FALSE", "0", "OFF"})
@@ -61,7 +63,7 @@ def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str],
         cursor.expect(")")
         cursor.expect("TO")
         return CopyQuery(query, _read_file(cursor, Direction.WRITE))
-    table = read_table(cursor, find)
+    table = read_relation(cursor, find)
     columns = tuple(column.name for column in table.visible_columns)
     if cursor.accept("("):
         columns = tuple(cursor.listed(lambda cursor: read_column(cursor, table)))
@@ -76,7 +78,7 @@ def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str],
 
 def _read_file(cursor: TokenCursor, direction: Direction) -> CopyFile:
     """The path and the options, which end the statement."""
-    path = _read_string(cursor, "the path of a file, as 'text'")
+    path = cursor.string("the path of a file, as 'text'")
     cursor.accept("WITH")
     written = _read_options(cursor) if cursor.accept("(") else {}
     cursor.expect_end()
@@ -188,8 +190,41 @@ def _read_text(cursor: TokenCursor) -> str:
     return cursor.take().text
 
 
-def _read_string(cursor: TokenCursor, what: str) -> str:
-    token = cursor.peek()
-    if token is None or token.kind is not TokenKind.STRING:
-        raise cursor.expected(what)
-    return cursor.take().text
+def read_backup(cursor: TokenCursor, find: Callable[[str], TableDef]) -> BackupTo:
+    """Read a BACKUP statement.
+
+    Args:
+        cursor: At the word BACKUP.
+        find: The catalog's lookup by name.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+        UnknownTableError: With the position of the name.
+    """
+    cursor.expect("BACKUP")
+    tables = cursor.listed(lambda cursor: read_relation(cursor, find).name) if cursor.accept("TABLE") else []
+    cursor.expect("TO")
+    return BackupTo(_read_folder(cursor), tuple(tables))
+
+
+def read_restore(cursor: TokenCursor) -> RestoreFrom:
+    """Read a RESTORE statement; the names of its tables are those of the backup, which only the client has.
+
+    Args:
+        cursor: At the word RESTORE.
+
+    Raises:
+        SqlSyntaxError: At the first token that cannot be.
+    """
+    cursor.expect("RESTORE")
+    or_replace = cursor.accept("OR", "REPLACE")
+    is_named = cursor.accept("TABLE")
+    tables = cursor.listed(lambda cursor: cursor.name_in_main("the name of a table")) if is_named else []
+    cursor.expect("FROM")
+    return RestoreFrom(_read_folder(cursor), tuple(tables), or_replace)
+
+
+def _read_folder(cursor: TokenCursor) -> str:
+    path = cursor.string("the path of a folder, as 'text'")
+    cursor.expect_end()
+    return path

@@ -30,7 +30,14 @@ from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.default_value import FUNCTIONS
 from secateur.partitioning.types.sql_text import quoted, text_literal
 from secateur.planner.binding.evaluation import calls_only_bounded
-from secateur.planner.dml.assignments import Conflict, DoUpdate, check_conflicts, read_column, read_conflict
+from secateur.planner.dml.assignments import (
+    QUERY_WORDS,
+    Conflict,
+    DoUpdate,
+    check_conflicts,
+    read_column,
+    read_conflict,
+)
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.row_changes import read_returning
 from secateur.planner.dml.target import ChangeTarget, read_insert_target
@@ -215,8 +222,7 @@ class Insert:
         if isinstance(self.source, TextSpan):
             return composer.say("SELECT * FROM (", self.source, ")").finish()
         assert self.columns is not None
-        self.say_rows(composer.say("SELECT * FROM "), self.columns)
-        return composer.finish()
+        return self.cast_query(self.columns)
 
     def batch(self, *, is_row_compiled: bool) -> BatchInsert | None:
         """Return the form of the statement for executemany.
@@ -325,13 +331,7 @@ def read_insert(
     if mode is not InsertMode.APPEND:
         check_conflicts(cursor, table, start)
     columns: tuple[str, ...] | None = tuple(column.name for column in table.visible_columns)
-    if cursor.at("(") and not (
-        cursor.at("(", "SELECT")
-        or cursor.at("(", "WITH")
-        or cursor.at("(", "FROM")
-        or cursor.at("(", "VALUES")
-        or cursor.at("(", "(")
-    ):
+    if cursor.at("(") and not any(cursor.at("(", word) for word in (*QUERY_WORDS, "(")):
         columns = _read_columns(cursor, table)
     if cursor.accept("BY", "NAME"):
         columns = None
@@ -341,15 +341,12 @@ def read_insert(
     start = cursor.offset
     if cursor.accept("DEFAULT", "VALUES"):
         columns = tuple(column.name for column in table.visible_columns)
-        last = cursor.peek(-1)
-        assert last is not None
-        source = ValuesRows((tuple(map(default_value, table.visible_columns)),), TextSpan(start, last.end + 1))
+        source = ValuesRows((tuple(map(default_value, table.visible_columns)),), TextSpan(start, cursor.end))
     elif cursor.at("VALUES"):
         if columns is None:
             raise cursor.unsupported("BY NAME with VALUES", "name the columns behind the table")
         rows = _read_rows(cursor, [table.column(name) for name in columns])
-        last = cursor.peek(-1)
-        source = ValuesRows(rows, TextSpan(start, start if last is None else last.end + 1))
+        source = ValuesRows(rows, TextSpan(start, cursor.end))
     else:
         source = read_expression(cursor, "ON CONFLICT", "RETURNING", what="VALUES or a query")
     conflict = read_conflict(cursor, table, mode)

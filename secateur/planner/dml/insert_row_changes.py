@@ -23,7 +23,7 @@ from secateur.engine.sql.row_upsert import GivenValue, RowConflict, RowUpsert
 from secateur.errors import Error
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType
-from secateur.partitioning.types.sql_text import folded, quoted
+from secateur.partitioning.types.sql_text import folded, quoted, text_literal
 from secateur.planner.dml.assignments import DoUpdate
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.insert import Insert, Value, ValuesRows, default_value
@@ -156,9 +156,9 @@ def _merged(
         (f"CASE WHEN {absent} THEN {action_text(RowAction.INSERT)} ELSE {action_text(RowAction.UPDATE)} END",),
         values,
     )
-    named = ", ".join(f"'{name.replace(chr(39), chr(39) * 2)}': {quoted(name)}" for name in (*columns, *made))
+    named = ", ".join(f"{text_literal(name)}: {quoted(name)}" for name in (*columns, *made))
     nothing = "".join(
-        f", '{column.name.replace(chr(39), chr(39) * 2)}': CAST({column.default or 'NULL'} AS {column.type})"
+        f", {text_literal(column.name)}: CAST({column.default or 'NULL'} AS {column.type})"
         for column in table.columns
         if column.name not in columns and column.name not in made
     )

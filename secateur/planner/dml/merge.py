@@ -25,7 +25,7 @@ from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError, SqlSyntaxError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.sql_text import quoted
-from secateur.planner.dml.assignments import read_assignments, read_column
+from secateur.planner.dml.assignments import IN_LIST, read_assignments, read_column, read_value
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.row_changes import (
     RowChangesQuery,
@@ -45,7 +45,6 @@ from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import (
     TextSpan,
     TokenCursor,
-    is_default,
     is_name,
     read_expression,
     read_parenthesized,
@@ -277,10 +276,8 @@ def _read_source(cursor: TokenCursor) -> tuple[TextSpan, str]:
         end = cursor.offset
     token = cursor.peek()
     if cursor.accept("AS") or (token is not None and is_name(token) and not cursor.at("ON") and not cursor.at("USING")):
-        token = cursor.peek()
         alias = cursor.name("an alias")
-        assert token is not None
-        end = token.end + 1
+        end = cursor.end
         if cursor.at("("):
             end = read_parenthesized(cursor).end
     if not alias:
@@ -343,7 +340,7 @@ def _read_insert(cursor: TokenCursor, table: TableDef) -> dict[str, Value] | _Co
     offset = cursor.offset
     cursor.expect("VALUES")
     cursor.expect("(")
-    values = cursor.listed(_read_value)
+    values = cursor.listed(lambda cursor: read_value(cursor, *IN_LIST))
     cursor.expect(")")
     if len(values) != len(columns):
         message = f"{count_text(len(values), 'value')} for the {len(columns)} columns {', '.join(columns)}"
@@ -352,13 +349,6 @@ def _read_insert(cursor: TokenCursor, table: TableDef) -> dict[str, Value] | _Co
         name: default_words(table.column(name)) if value is None else (value,)
         for name, value in zip(columns, values, strict=True)
     }
-
-
-def _read_value(cursor: TokenCursor) -> TextSpan | None:
-    if is_default(cursor, ",", ")"):
-        cursor.take()
-        return None
-    return read_expression(cursor, ",", ")")
 
 
 def _read_by(cursor: TokenCursor) -> _Columns:

@@ -102,22 +102,11 @@ def row_changes_items(
     for position, name in enumerate(table.primary_key):
         old = column_of(target, name) if is_there else f"CAST(NULL AS {table.column(name).type})"
         composer.say(f', {old} AS "old {position}"')
-    say_values(
-        composer,
-        target,
-        {
-            column.name: values.get(
-                column.name, (column_of(target, column.name),) if is_there else default_words(column)
-            )
-            for column in table.columns
-        },
-    )
-
-
-def say_values(composer: Composer, target: ChangeTarget, values: Mapping[str, Value]) -> None:
-    """Say one value for each column of the table, each cast to its type, as the dialect does it."""
-    for column in target.table.columns:
-        composer.say(", CAST((", *values[column.name], f") AS {column.type}) AS {quoted(column.name)}")
+    for column in table.columns:
+        stays = (column_of(target, column.name),) if is_there else default_words(column)
+        words = values.get(column.name, stays)
+        # Each is cast to the type of its column, as the dialect does it.
+        composer.say(", CAST((", *words, f") AS {column.type}) AS {quoted(column.name)}")
 
 
 def action_text(action: RowAction) -> str:

@@ -13,9 +13,9 @@ matches several rows of FROM takes the values of one of them. Columns of the pri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError
@@ -34,11 +34,11 @@ from secateur.planner.dml.row_changes import (
     row_changes_items,
     target_text,
 )
-from secateur.planner.dml.target import ChangeTarget, read_table, read_target
+from secateur.planner.dml.target import ChangeTarget, read_relation, read_target
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located, syntax_error
-from secateur.planner.text.syntax import compared_trees
+from secateur.planner.text.syntax import compared_trees, nodes_of
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.statements import ChangeKind
@@ -73,6 +73,11 @@ class SearchedChange:
     returning: tuple[Composed, bool] | None = None
 
     @property
+    def kind(self) -> ChangeKind:
+        """How members change rows where they are."""
+        return ChangeKind.DELETE if self.action is RowAction.DELETE else ChangeKind.UPDATE
+
+    @property
     def privileges(self) -> tuple[Privilege, ...]:
         """What it needs with the table."""
         return (Privilege.DELETE if self.action is RowAction.DELETE else Privilege.UPDATE,)
@@ -83,12 +88,16 @@ class SearchedChange:
         moves = any(column in self.target.table.primary_key for column in self.values)
         return not moves and self.ctes is None and self.sources is None
 
-    def in_partitions(self) -> ChangeQuery:
-        """The query for complete rows, or keys to delete, that members run where the rows are."""
+    def in_partitions(self) -> tuple[Composed, tuple[str, ...]]:
+        """The query for complete rows, or keys to delete, that members run where the rows are, and its columns.
+
+        ``UPDATE t SET v = v + 1 WHERE k = 5`` becomes ``FROM t SELECT CAST((v + 1) AS INTEGER) AS "v", "t"."k" WHERE k
+        = 5``, so that the planner's treatment of queries (names, types, pruning, positions of errors) applies to
+        changes, too. Members run the query where the rows are, and write its result.
+        """
         table, values = self.target.table, self.values
-        is_delete = self.action is RowAction.DELETE
         unchanged = (column.name for column in table.columns if column.name not in values)
-        columns = table.primary_key if is_delete else (*values, *unchanged)
+        columns = table.primary_key if self.kind is ChangeKind.DELETE else (*values, *unchanged)
         # The target comes first, so that it is the first scan whatever subqueries the values have.
         composer = Composer(self.sql, self.parameters).say(f"FROM {target_text(self.target)} SELECT ")
         for position, name in enumerate(columns):
@@ -101,9 +110,7 @@ class SearchedChange:
                 composer.say(column_of(self.target, name))
         if self.where is not None:
             composer.say(" ", self.where)
-        return ChangeQuery(
-            self.target, ChangeKind.DELETE if is_delete else ChangeKind.UPDATE, composer.finish(), columns
-        )
+        return composer.finish(), columns
 
     def row_changes(self) -> RowChangesQuery:
         """The query for the row changes; deleted rows themselves are read only where they are to be returned."""
@@ -168,7 +175,7 @@ def _read_truncated(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Cha
     cursor.expect("TRUNCATE")
     cursor.accept("TABLE")
     if any(cursor.at_ahead(2 * cursor.at_ahead(1, ".") + 1, *words) for words in _OF_OTHERS):
-        read_table(cursor, find)
+        read_relation(cursor, find)
         raise cursor.unsupported(
             f"TRUNCATE ... {cursor.word()}",
             "there are no foreign keys and no identity columns; leave it out",
@@ -176,32 +183,6 @@ def _read_truncated(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Cha
     target = read_target(cursor, find)
     cursor.expect_end()
     return target
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeQuery:
-    """An UPDATE or DELETE of rows that members change where they are, before planning.
-
-    It is a query for the new rows, or the keys that are removed: ``UPDATE t SET v = v + 1 WHERE k = 5`` becomes ``FROM
-    t SELECT CAST((v + 1) AS INTEGER) AS "v", "t"."k" WHERE k = 5``, so that the planner's treatment of queries (names,
-    types, pruning, positions of errors) applies to changes, too. Members run the query where the rows are, and write
-    its result.
-
-    Attributes:
-        target: The table that it changes.
-        kind: How.
-        query: The query that finds the rows.
-        columns: The columns of its result.
-    """
-
-    target: ChangeTarget
-    kind: ChangeKind
-    query: Composed
-    columns: tuple[str, ...]
-
-    @property
-    def table(self) -> TableDef:
-        return self.target.table
 
 
 def read_clause(cursor: TokenCursor, expected: str) -> TextSpan | None:
@@ -215,10 +196,9 @@ def read_clause(cursor: TokenCursor, expected: str) -> TextSpan | None:
         return None
     if not cursor.accept("WHERE"):
         raise cursor.expected(expected)
-    end = start
     while not (cursor.at_end or cursor.at("RETURNING")):
-        end = cursor.take().end + 1
-    return TextSpan(start, max(end, start + len("WHERE")))
+        cursor.take()
+    return TextSpan(start, cursor.end)
 
 
 def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
@@ -242,26 +222,17 @@ def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
     source = node.get("from_table") or {}
     if node.get("type") != "SELECT_NODE" or source.get("sample") or any(node.get(key) for key in behind) or is_grouped:
         raise syntax_error(f"{what} takes one table and a WHERE clause, and nothing behind it", sql, offset)
-    for expression in _outside_subqueries(node["select_list"]):
-        if expression.get("class") == "WINDOW":
-            raise located(
-                ProgrammingError,
-                "an assigned value is computed from its own row: window functions are not allowed in SET",
-                sql,
-                offset,
-            )
+    for expression in nodes_of(node["select_list"], into_subqueries=False):
         function = str(expression.get("function_name", "")).lower()
-        if function in aggregate_names():
-            raise located(
-                ProgrammingError,
-                f"an assigned value is computed from its own row: {function}() is not allowed in SET",
-                sql,
-                offset,
-            )
-        if function in UNNESTING:
-            raise located(
-                ProgrammingError, "an assigned value is one value: unnest() is not allowed in SET", sql, offset
-            )
+        why, what = "computed from its own row", ""
+        if expression.get("class") == "WINDOW":
+            what = "window functions are"
+        elif function in aggregate_names():
+            what = f"{function}() is"
+        elif function in UNNESTING:
+            why, what = "one value", "unnest() is"
+        if what:
+            raise located(ProgrammingError, f"an assigned value is {why}: {what} not allowed in SET", sql, offset)
 
 
 def is_local(select: PlannedSelect) -> bool:
@@ -269,29 +240,12 @@ def is_local(select: PlannedSelect) -> bool:
     return all(scan.replicated and not scan.is_fetched for scan in select.plan.scans[1:])
 
 
-def check_columns(sql: str, change: ChangeQuery, select: PlannedSelect) -> None:
+def check_columns(change: SearchedChange, columns: tuple[str, ...], select: PlannedSelect) -> None:
     """Refuse a query with other columns than were written.
 
     Raises:
         ProgrammingError: It has, as ``COLUMNS(*)`` makes them.
     """
-    if tuple(name for name, _ in select.plan.columns) != change.columns:
-        raise located(
-            ProgrammingError,
-            "every assignment takes one value: COLUMNS(...) is not allowed in SET",
-            sql,
-            change.target.end,
-        )
-
-
-def _outside_subqueries(value: Mapping[str, Any] | Sequence[Any]) -> Iterator[Mapping[str, Any]]:
-    pending: list[Any] = [value]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, Mapping):
-            if part.get("class") == "SUBQUERY":
-                continue
-            yield part
-            pending.extend(part.values())
-        elif isinstance(part, list):
-            pending.extend(part)
+    if tuple(name for name, _ in select.plan.columns) != columns:
+        message = "every assignment takes one value: COLUMNS(...) is not allowed in SET"
+        raise located(ProgrammingError, message, change.sql, change.target.end)

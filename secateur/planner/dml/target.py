@@ -31,22 +31,13 @@ class ChangeTarget:
     end: int
 
 
-def read_table(cursor: TokenCursor, find: Callable[[str], TableDef]) -> TableDef:
-    """The table whose name comes next.
+def read_relation(cursor: TokenCursor, find: Callable[[str], _R]) -> _R:
+    """Read a name and return the object that ``find`` finds for it.
 
     Raises:
         SqlSyntaxError: No name comes next.
         UnknownTableError: There is no such table; with the position of the name.
         NotSupportedError: A schema other than main in front of the name.
-    """
-    return read_relation(cursor, find)
-
-
-def read_relation(cursor: TokenCursor, find: Callable[[str], _R]) -> _R:
-    """Read a name and return the object that ``find`` finds for it.
-
-    Raises:
-        Error: As :func:`read_table`.
     """
     return found(cursor, cursor.name_in_main("the name of a table"), find)
 
@@ -71,7 +62,7 @@ def read_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeT
     """The table that comes next, with its alias if it has one.
 
     Raises:
-        Error: As :func:`read_table`.
+        Error: As :func:`read_relation`.
     """
     target = _read_target(cursor, find, lambda: cursor.accept("AS") or _is_alias(cursor))
     if cursor.at("("):
@@ -83,20 +74,17 @@ def read_insert_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> 
     """As :func:`read_target`, for INSERT: there an alias comes behind AS only, and the columns behind it.
 
     Raises:
-        Error: As :func:`read_table`.
+        Error: As :func:`read_relation`.
     """
     return _read_target(cursor, find, lambda: cursor.accept("AS"))
 
 
 def _read_target(cursor: TokenCursor, find: Callable[[str], TableDef], has_alias: Callable[[], bool]) -> ChangeTarget:
-    table = read_table(cursor, find)
-    last = cursor.peek(-1)
-    assert last is not None
-    alias = last.text
-    if has_alias():
-        last = cursor.peek() or last
-        alias = cursor.name("an alias")
-    return ChangeTarget(table, alias, last.end + 1)
+    table = read_relation(cursor, find)
+    name = cursor.peek(-1)
+    assert name is not None
+    alias = cursor.name("an alias") if has_alias() else name.text
+    return ChangeTarget(table, alias, cursor.end)
 
 
 def _is_alias(cursor: TokenCursor) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, assert_never
+from typing import Any, Final, assert_never
 
 from secateur.drawing.quantity import count_text
 from secateur.duckdb_expressions import complete
@@ -16,10 +16,10 @@ from secateur.engine.sql.select_plan import SelectPlan, Strategy
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.nodes import All, Everywhere
 from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.planner.binding.catalog_view import CatalogView
 from secateur.planner.explain.external_scans import is_pruned
-from secateur.planner.explain.lines import dag_text, head_text, listed, stages_text
+from secateur.planner.explain.lines import dag_text, execution_text, head_text, listed, stages_text
 from secateur.planner.explain.scan_facts import (
     ExplainedStep,
     ScanExplanation,
@@ -48,20 +48,6 @@ from secateur.planner.text.token_cursor import TokenCursor
 from secateur.protocol.query_parts import SubqueryUse
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, CreateTableAs, EvaluatedInsert, Statement
 
-
-class ClusterView(Protocol):
-    """The cluster's state that EXPLAIN reads besides the statement."""
-
-    @property
-    def topology(self) -> Topology:
-        """Members and owners."""
-        ...
-
-    def table(self, name: str) -> TableDef:
-        """A table by its name."""
-        ...
-
-
 _WRITTEN: Final = said("its rows are computed by a query")
 
 
@@ -78,22 +64,18 @@ class ExplainedStatement:
     json: dict[str, Any]
 
 
-def explain(
-    statement: Statement, params: Sequence[Any] | Mapping[str, Any], view: ClusterView, settings: Mapping[str, Any]
-) -> ExplainedStatement:
+def explain(statement: Statement, view: CatalogView, settings: Mapping[str, Any]) -> ExplainedStatement:
     """Explain a planned statement.
 
     Args:
         statement: From the planner, with the values of its parameters.
-        params: As the user gave them; the statement has them in order already.
-        view: The owners.
+        view: The catalog, with the owners.
         settings: The settings of the session: ``pruning``.
     """
-    del params
     enabled = settings.get("pruning", "on") != "off"
     match statement:
         case ExplainStatement(target):
-            return explain(target, (), view, settings)
+            return explain(target, view, settings)
         case PlannedSelect():
             return _explain_select(statement, view, enabled=enabled)
         case ChangeStatement():
@@ -149,10 +131,7 @@ def _explain_insert(insert: EvaluatedInsert, topology: Topology, *, enabled: boo
     partitions = None if scan["partitions"] is None else [f"p{partition}" for partition in scan["partitions"]]
     lines = [
         f"INSERT of {count_text(rows.num_rows, 'row')} into {table.name}",
-        (
-            f"execution: {pruning['execution']} on {len(pruning['required_members'])} of {pruning['members_total']}"
-            f" members{listed(pruning['required_members'])}"
-        ),
+        execution_text(pruning),
         f"tree: {pruning['tree']}",
         (
             f"because {scan['reason']}"
@@ -183,7 +162,7 @@ def _explain_other(what: str, topology: Topology, *, enabled: bool) -> Explained
 
 
 def _explain_select(
-    statement: PlannedSelect, view: ClusterView, *, enabled: bool, written: dict[str, Any] | None = None
+    statement: PlannedSelect, view: CatalogView, *, enabled: bool, written: dict[str, Any] | None = None
 ) -> ExplainedStatement:
     """Explain a query; ``written`` is what is said of serving where its rows are written somewhere."""
     topology = view.topology
@@ -198,7 +177,7 @@ def _explain_select(
     pruning, facts = _pruning(statement, outer, steps, topology, enabled=enabled)
     own_execution, members = execution_mode(outer.plan, facts, topology)
     dag = _dag(outer.plan, facts, statement.params, topology, own_execution, members)
-    pruning.update(written or serving(outer.plan, view, has_steps=bool(steps)))
+    pruning.update(written or serving(outer.plan, view.table, has_steps=bool(steps)))
     lines = [*head_text(pruning, facts), serving_text(pruning)]
     if own_execution == "distributed":
         scattered = pruning["scatter"] = scatters(outer.plan, facts, enabled=enabled)
@@ -276,7 +255,7 @@ def _shown(tree: PartitionTree, statement: PlannedSelect) -> PartitionTree:
     return fold_lists(tree, lists) if lists else tree
 
 
-def _explain_step(step: PlannedStep, first: int, whole: PlannedSelect, view: ClusterView) -> ExplainedStep:
+def _explain_step(step: PlannedStep, first: int, whole: PlannedSelect, view: CatalogView) -> ExplainedStep:
     """A step whose values are the parameters from ``first`` on; those of steps before it are not known."""
     unknown = [UNKNOWN] * (step.query.plan.parameter_count - whole.plan.parameter_count)
     params = None if whole.params is None else (*whole.params, *unknown)

@@ -26,13 +26,8 @@ _GOES: Final = {
 
 def head_text(pruning: dict[str, Any], facts: Sequence[ScanExplanation]) -> list[str]:
     """Return where the statement runs, its tree, the rewrites, and each scan."""
-    members = pruning["required_members"]
-    may = "" if all(fact.known for fact in facts) else "at most "
     lines = [
-        (
-            f"execution: {pruning['execution']} on {may}{len(members)} of {pruning['members_total']}"
-            f" members{listed(members)}"
-        ),
+        execution_text(pruning, "" if all(fact.known for fact in facts) else "at most "),
         f"pruning: {'on' if pruning['enabled'] else 'off'}, topology version {pruning['topology_version']}",
     ]
     if pruning["tree"]:
@@ -42,6 +37,12 @@ def head_text(pruning: dict[str, Any], facts: Sequence[ScanExplanation]) -> list
     lines.extend(line for fact in facts for line in _scan_text(fact))
     lines.extend(f"co-located: {', '.join(group)}" for group in pruning.get("co_located", ()))
     return lines
+
+
+def execution_text(pruning: dict[str, Any], may: str = "") -> str:
+    """Return where the statement runs; ``may`` stands before the number of members where that is not certain."""
+    members, total = pruning["required_members"], pruning["members_total"]
+    return f"execution: {pruning['execution']} on {may}{len(members)} of {total} members{listed(members)}"
 
 
 def _scan_text(fact: ScanExplanation) -> list[str]:

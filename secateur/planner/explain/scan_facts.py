@@ -15,7 +15,7 @@ from typing import Any, Final, assert_never
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain
 from secateur.partitioning.pruning.key_range import IndexSlice, KeyPrefix, KeyRanges, KeySlice
-from secateur.partitioning.pruning.nodes import Node, boxes_of
+from secateur.partitioning.pruning.nodes import Node, tests_of
 from secateur.partitioning.pruning.operand import parameters_of
 from secateur.partitioning.pruning.tree import PartitionTree, domain_text, node_text
 from secateur.partitioning.topology.topology import Topology
@@ -301,12 +301,8 @@ class ExplainedStep:
 
 def needs_values(node: Node, parameter_count: int) -> bool:
     """Whether a partition tree depends on values of subqueries: the parameters after those of the user."""
-    for box in boxes_of(node):
-        for _, constraint in box.constraints:
-            for test in constraint.tests:
-                if any(index >= parameter_count for operand in test.operands for index in parameters_of(operand)):
-                    return True
-    return False
+    operands = (operand for _, test in tests_of(node) for operand in test.operands)
+    return any(index >= parameter_count for operand in operands for index in parameters_of(operand))
 
 
 def combined_execution_mode(

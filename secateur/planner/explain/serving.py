@@ -6,8 +6,8 @@ The owners of some distributed ones may be asked without a job (:func:`scatters`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,22 +21,14 @@ from secateur.protocol.statements import ChangeKind, ChangeStatement, Coordinate
 from secateur.wire import SHORT_ROWS_MAX
 
 
-class TablesByName(Protocol):
-    """The catalog, as far as serving depends on it."""
-
-    def table(self, name: str) -> TableDef:
-        """A table by its name."""
-        ...
-
-
-def serving(plan: SelectPlan, tables: TablesByName, *, has_steps: bool) -> dict[str, Any]:
+def serving(plan: SelectPlan, find: Callable[[str], TableDef], *, has_steps: bool) -> dict[str, Any]:
     """The members of the document about the serving of a query, whose values are found by steps or not."""
     # Imported here: with its first scalar, Arrow loads pandas.
     from secateur.engine.sql.serving_program import not_served
 
     if has_steps:
         return said("queries run first whose values prune it")
-    return said(not_served(plan, lambda number: tables.table(plan.scans[number].table).primary_key))
+    return said(not_served(plan, lambda number: find(plan.scans[number].table).primary_key))
 
 
 def serving_change(change: ChangeStatement[PlannedSelect]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import split
 from secateur.partitioning.topology.topology import Topology
+from secateur.planner.explain.scan_facts import json_values
 from secateur.planner.explain.serving import serving_insert
 
 _KEYS_SHOWN_MAX: Final = 100
@@ -131,10 +132,4 @@ def _key_values(rows: pa.Table, key: Sequence[str]) -> list[list[Any]] | None:
         found = {tuple(row[name] for name in key) for row in rows.select(list(key)).to_pylist()}
     except (OverflowError, ValueError):  # a day or an instant outside the years of Python
         return None
-    return [list(map(_json_value, row)) for row in sorted(found)]
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, (bool, int, str)):
-        return value
-    return value.hex() if isinstance(value, bytes) else str(value)
+    return [json_values(row) for row in sorted(found)]

@@ -20,10 +20,9 @@ from secateur.partitioning.pruning.tree import value_text
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.prune.bounds import NOWHERE, UNBOUNDED, Boxes, fields_of, intersect, row_boxes, unite
 from secateur.planner.prune.carried_values import LengthBound, carried_into
-from secateur.planner.prune.key_expression import KeyExpression, key_expression
 from secateur.planner.prune.operands import calls_only_bounded, elements_of, is_free_of_rows, list_parameter, operand_of
 from secateur.planner.prune.reasons import why_unused
-from secateur.planner.prune.scan_columns import ScanColumns
+from secateur.planner.prune.scan_columns import KeyExpression, ScanColumns, key_expression
 from secateur.planner.prune.truth import Truth
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import COMPARISONS, are_texts
@@ -92,7 +91,7 @@ class ComparisonReader:
         kind = {Truth.TRUE: "COMPARE_EQUAL", Truth.FALSE: "COMPARE_NOTEQUAL"}.get(wanted)
         if not isinstance(node, ex.Call) or node.type != kind:
             return None
-        left, right = (key_expression(side, self._column) for side in node.children)
+        left, right = (key_expression(side, self.columns) for side in node.children)
         if left is None or right is None or not left.comparison_target == right.comparison_target == BARE:
             return None
         return left.column, right.column
@@ -350,16 +349,12 @@ class ComparisonReader:
 
     def _known(self, node: ex.AnyExpression) -> KeyExpression | None:
         """The column whose type is known that a node is, bare or in a type that holds all its values."""
-        found = key_expression(node, self._column)
+        found = key_expression(node, self.columns)
         return found if found is not None and found.comparison_target == BARE else None
 
     def _expression(self, node: ex.AnyExpression) -> KeyExpression | None:
-        found = key_expression(node, self._column)
+        found = key_expression(node, self.columns)
         return found if found is not None and found.column in self.types else None
-
-    def _column(self, node: ex.InputColumn) -> tuple[str, SqlType] | None:
-        name = self.columns.name_of(node)
-        return None if name is None else (name, self.columns.types[name])
 
     def _unused(self, node: ex.AnyExpression) -> Boxes:
         self.note_unused(node)

@@ -22,21 +22,13 @@ from secateur.partitioning.pruning.operand import Constant, Operand, ParameterLi
 from secateur.partitioning.tables.table import IndexDef, TableDef
 from secateur.partitioning.types.column_type import SqlType
 from secateur.planner.prune.bounds import Boxes, multiply
-from secateur.planner.prune.key_expression import key_expression
 from secateur.planner.prune.operands import is_free_of_rows
 from secateur.planner.prune.predicate import PredicateReader
-from secateur.planner.prune.scan_columns import ScanColumns
+from secateur.planner.prune.scan_columns import ScanColumns, key_expression
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.comparisons import STRICT
 
-_ORDERS: Final = frozenset(
-    {
-        "COMPARE_EQUAL",
-        "COMPARE_LESSTHAN",
-        "COMPARE_LESSTHANOREQUALTO",
-        "COMPARE_GREATERTHAN",
-        "COMPARE_GREATERTHANOREQUALTO",
-    }
-)
+_ORDERS: Final = STRICT - {"COMPARE_NOTEQUAL"}
 _CHOICES_MAX: Final = 64
 """Values of an IN list that are searched for one by one, without being put in order first."""
 
@@ -99,13 +91,8 @@ def is_key_comparison(conjunct: ex.AnyExpression, table: TableDef, columns: Scan
     keys = [side for side in sides if not is_free_of_rows(side)]
     if len(keys) != 1 or (isinstance(conjunct, ex.BoundOperation) and keys[0] is not sides[0]):
         return False
-
-    def typed(column: ex.InputColumn) -> tuple[str, SqlType] | None:
-        name = columns.name_of(column)
-        return (name, columns.types[name]) if name is not None and name in table.primary_key else None
-
-    found = key_expression(keys[0], typed)
-    return found is not None and found.comparison_target == BARE
+    found = key_expression(keys[0], columns)
+    return found is not None and found.column in table.primary_key and found.comparison_target == BARE
 
 
 def direct_search(types: Sequence[tuple[str, SqlType]], box: Box) -> DirectSearch | None:

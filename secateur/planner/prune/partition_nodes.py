@@ -80,37 +80,26 @@ def _useful_columns(box: Box, scheme: PartitionScheme, types: dict[str, SqlType]
     same prefix.
     """
     useful: set[str] = set()
+    columns = () if scheme.range is None else scheme.range.columns
+    # The columns whose ranges are looked at one by one.
+    ranged = columns if len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX else ()
     for hashes in scheme.hash_lists():
         for component in hashes:
             bound = [column for column in component.columns if box[column].choices]
             free = [column for column in component.columns if column not in bound]
             if (
                 bound
-                and all(may_be_finite(box[column], types[column]) or _is_ranged(column, scheme) for column in bound)
-                and all(_is_narrow(column, scheme) for column in free)
+                and all(may_be_finite(box[column], types[column]) or column in ranged for column in bound)
+                # Those of which few values are tried.
+                and all(column in ranged[:1] or types[column].kind is TypeKind.BOOLEAN for column in free)
             ):
                 useful.update(bound)
-    if scheme.range is not None:
-        few = len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
-        for column in scheme.range.columns:
-            if box[column].choices:
-                useful.add(column)
-            elif not few:
-                break
+    for column in columns:
+        if box[column].choices:
+            useful.add(column)
+        elif not ranged:
+            break
     return useful
-
-
-def _is_narrow(column: str, scheme: PartitionScheme) -> bool:
-    """Whether a column has few values without any predicate: it is BOOLEAN, or each range has few of its values."""
-    ranged = (
-        scheme.range is not None and column == scheme.range.columns[0] and len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
-    )
-    return ranged or scheme.type_of(column).kind is TypeKind.BOOLEAN
-
-
-def _is_ranged(column: str, scheme: PartitionScheme) -> bool:
-    """Whether few ranges divide the values of a column, so that some of them may have few values that pass."""
-    return scheme.range is not None and column in scheme.range.columns and len(scheme.ranges()) <= _RANGES_LOOKED_AT_MAX
 
 
 def may_be_finite(constraint: Constraint, column_type: SqlType) -> bool:

@@ -64,7 +64,8 @@ _UNITS: Final = {
 }
 _INTEGERS: Final = frozenset({"INTEGER", "BIGINT"})
 _NUMBERS: Final = _INTEGERS | {"DOUBLE"}
-_PARTS: Final = {"months": "month", "days": "day", "micros": "microsecond"}
+INTERVAL_PARTS: Final = {"months": "month", "days": "day", "micros": "microsecond"}
+"""The unit of each part of an interval, by its name in a bound plan."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _MICROS_MAX: Final = 50_000_000_000_000_000
 """Around 1970, in each direction: some moments that Python has not are further away."""
@@ -198,7 +199,7 @@ def _amount(interval: ex.AnyExpression) -> tuple[Quick, str] | None:
     match interval:
         case ex.BoundConstant(value=ex.BoundValue(is_null=False, value=dict() as parts)) if len(parts) == 1:
             ((part, amount),) = parts.items()
-            return (Constant(amount), _PARTS[part]) if part in _PARTS and type(amount) is int else None
+            return (Constant(amount), INTERVAL_PARTS[part]) if part in INTERVAL_PARTS and type(amount) is int else None
         case ex.Call(children=(amount,)) if interval.name in _UNITS:
             operand = quick_of(_whole(amount))
             return None if operand is None else (operand, _UNITS[interval.name])

@@ -37,7 +37,7 @@ from secateur.planner.prune.scan_columns import ScanColumns
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.columns import columns_read
 from secateur.planner.tree.expression_sql import BoundText, Unprintable, expression_sql
-from secateur.planner.tree.rewriting import all_of, over_columns
+from secateur.planner.tree.rewriting import all_of, any_of, over_columns
 from secateur.protocol.values import pack
 
 _UNKNOWN: Final = ScanConditions((), is_whole=False)
@@ -177,7 +177,7 @@ def either(filters: Iterable[ScanFilter | None]) -> ScanFilter | None:
         return found.popitem()[1]
     return ScanFilter(
         " OR ".join(f"({sql})" for sql in found),
-        ex.Conjunction(type="CONJUNCTION_OR", children=tuple(one.condition for one in found.values())),
+        any_of([one.condition for one in found.values()]),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from secateur.partitioning.pruning.operand import Constant
 from secateur.partitioning.pruning.tree import value_text
 from secateur.planner.prune.bounds import fields_of
-from secateur.planner.prune.quick import quick_of, raw_parameter
+from secateur.planner.prune.quick import INTERVAL_PARTS, quick_of, raw_parameter
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import CONTAINS, nullif_of
 from secateur.planner.tree.expression_sql import COMPARISONS, Unprintable, value_sql
@@ -32,7 +32,6 @@ _OR, _AND, _NOT, _COMPARED, _SUM, _PRODUCT, _ATOM = range(7)
 """How closely operators bind their operands, the closest last."""
 _PRODUCTS: Final = frozenset({"*", "/", "//", "%", "**"})
 _EPOCH: Final = datetime(1970, 1, 1)
-_UNITS: Final = {"months": "month", "days": "day", "micros": "microsecond"}
 _TESTS: Final = {
     "OPERATOR_IS_NULL": "IS NULL",
     "OPERATOR_IS_NOT_NULL": "IS NOT NULL",
@@ -154,7 +153,7 @@ def _constant_text(value: ex.BoundValue, type_: LogicalType) -> str:
         case "TIMESTAMP WITH TIME ZONE", int(micros) if abs(micros) < 2**62:
             return f"{_moment_text(micros)[:-1]}+00'"
         case "INTERVAL", dict(parts):
-            texts = [f"{amount} {_UNITS[unit]}{'' if amount == 1 else 's'}" for unit, amount in parts.items() if amount]
+            texts = [f"{n} {INTERVAL_PARTS[part]}{'' if n == 1 else 's'}" for part, n in parts.items() if n]
             return f"INTERVAL '{' '.join(texts) or '0 days'}'"
         case "LIST", {"children": list(children)} if isinstance(type_.type_info, ListInfo):
             element = type_.type_info.child_type

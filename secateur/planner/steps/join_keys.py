@@ -32,6 +32,7 @@ from typing import Final
 from msgspec import structs
 
 from secateur.errors import DatabaseError
+from secateur.partitioning.pruning.condition import equal_classes
 from secateur.partitioning.tables.statistics import StatisticsSnapshot
 from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.bound_plan import Unreadable
@@ -252,7 +253,7 @@ class _Search:
 
     def found(self, probes: Sequence[_Side]) -> JoinKeys | None:
         """Return the keys that pay, first by rough estimates, then by the actual bounds of the scans."""
-        classes = _classes(self.read.joined)
+        classes = equal_classes(self.read.joined)
         rows = {probe.relation: probe.rows for probe in probes}
         chosen: dict[str, _Build] = {}
         for builds in sorted(self._candidates(probes, classes), key=lambda builds: builds[-1].keys):
@@ -272,7 +273,7 @@ class _Search:
         return sum(build.cost(self.settings.cost_model) for build in builds)
 
     def _candidates(
-        self, probes: Sequence[_Side], classes: Sequence[frozenset[ScanColumn]]
+        self, probes: Sequence[_Side], classes: Sequence[Sequence[ScanColumn]]
     ) -> Iterator[tuple[_Build, ...]]:
         """Yield each side whose keys are compared with those of probes.
 
@@ -286,7 +287,7 @@ class _Search:
                         own.column
                         for members in classes
                         for own in members
-                        if own.relation == relation and any(other in wanted for other in members - {own})
+                        if own.relation == relation and any(other in wanted for other in members if other != own)
                     }
                 )
             )
@@ -296,7 +297,7 @@ class _Search:
                 yield from self._reduced(side, columns, keys, classes)
 
     def _reduced(
-        self, side: _Side, columns: tuple[str, ...], keys: float, classes: Sequence[frozenset[ScanColumn]]
+        self, side: _Side, columns: tuple[str, ...], keys: float, classes: Sequence[Sequence[ScanColumn]]
     ) -> Iterator[tuple[_Build, ...]]:
         for own, other in (
             (own, other)
@@ -312,7 +313,7 @@ class _Search:
                 if values <= VALUES_MAX[SubqueryUse.KEYS] and reduced < keys / 2:
                     yield _Build(partner, (other.column,), values), _Build(side, columns, reduced)
 
-    def _rough_share(self, probe: _Side, build: _Build, classes: Sequence[frozenset[ScanColumn]]) -> float:
+    def _rough_share(self, probe: _Side, build: _Build, classes: Sequence[Sequence[ScanColumn]]) -> float:
         """The share of a probe that remains to be read, at best."""
         if probe is build.side or build.keys > VALUES_MAX[SubqueryUse.KEYS]:
             return 1.0
@@ -393,15 +394,6 @@ class _Search:
             if index < before
         )
         return _KeyStep(text, types, values_max, max(round(build.keys), 1))
-
-
-def _classes(pairs: Iterable[tuple[ScanColumn, ScanColumn]]) -> list[frozenset[ScanColumn]]:
-    """The classes of columns that are equated, each of two or more."""
-    class_of: dict[ScanColumn, set[ScanColumn]] = {}
-    for pair in pairs:
-        united = set().union(*(class_of.get(column, {column}) for column in pair))
-        class_of.update(dict.fromkeys(united, united))
-    return [frozenset(members) for members in {id(members): members for members in class_of.values()}.values()]
 
 
 def _keys_of(probe: _Side) -> set[ScanColumn]:

@@ -28,7 +28,7 @@ from typing import Final
 from secateur.errors import DatabaseError, NotSupportedError
 from secateur.partitioning.pruning.comparison import OPERATORS
 from secateur.partitioning.pruning.comparison_target import AbsoluteColumn, BareColumn, LinearColumn
-from secateur.partitioning.pruning.nodes import boxes_of
+from secateur.partitioning.pruning.nodes import tests_of
 from secateur.partitioning.pruning.operand import Evaluated, Operand, ParameterList, parameters_of
 from secateur.partitioning.types.column_type import UNIT_TIMESTAMPS, SqlType, parse_type
 from secateur.planner.binding.functions import aggregate_names
@@ -354,18 +354,15 @@ def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -
             continue
         column_types = dict(scan.tree.scheme.types)
         helps = not is_few(scan.tree, first, outer.cost_model)
-        for box in boxes_of(scan.tree.root):
-            for column, constraint in box.constraints:
-                for test in constraint.tests:
-                    for operand in test.operands:
-                        for index in (index for index in parameters_of(operand) if index >= first):
-                            exact = isinstance(
-                                test.comparison_target, (BareColumn, LinearColumn, AbsoluteColumn)
-                            ) and _is_exact(operand, types[index - first], column_types[column])
-                            if not exact or OPERATORS[test.comparison].excludes:
-                                refused.add(index)
-                            elif helps:
-                                used.add(index)
+        for column, test in tests_of(scan.tree.root):
+            is_invertible = isinstance(test.comparison_target, (BareColumn, LinearColumn, AbsoluteColumn))
+            for operand in test.operands:
+                for index in (index for index in parameters_of(operand) if index >= first):
+                    exact = is_invertible and _is_exact(operand, types[index - first], column_types[column])
+                    if not exact or OPERATORS[test.comparison].excludes:
+                        refused.add(index)
+                    elif helps:
+                        used.add(index)
     return used - refused
 
 

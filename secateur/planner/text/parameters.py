@@ -247,9 +247,7 @@ def _foreign_style(tokens: Sequence[Token]) -> str:
             return "? or $1, not %s"
         if sign.word == "%" and behind.word == "(" and last is not None:
             return f"${last.text}, not %({last.text})s"
-        if sign.word == ":" and behind.text.isidentifier():
-            return f"${behind.text}, not :{behind.text}"
-        if sign.word == ":" and behind.text.isdecimal():
+        if sign.word == ":" and (behind.text.isidentifier() or behind.text.isdecimal()):
             return f"${behind.text}, not :{behind.text}"
     return ""
 

@@ -49,7 +49,7 @@ def syntax_error(message: str, sql: str, offset: int, length: int = 1) -> SqlSyn
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class Piece:
     """A part of the spliced text: its start there, and the span of the user's text that it is or replaces."""
 
     at: int
@@ -68,7 +68,7 @@ class Spliced:
     """
 
     sql: str
-    pieces: tuple[_Piece, ...]
+    pieces: tuple[Piece, ...]
 
     def origin(self, offset: int, length: int = 1) -> tuple[int, int]:
         """Map a span of this text to the user's text: offset and length.
@@ -84,14 +84,14 @@ class Spliced:
         piece = self.pieces[max(0, bisect_right(self.pieces, offset, key=lambda piece: piece.at) - 1)]
         if not piece.is_own:
             return piece.start, piece.end
-        start = min(piece.start + offset - piece.at, piece.end)
+        start = min(piece.start + max(offset - piece.at, 0), piece.end)
         return start, start + 1
 
 
 def splice(text: str, first: int, last: int, splices: Sequence[Splice]) -> Spliced:
     """The text from ``first`` to before ``last`` with the spans that lie inside replaced. Spans do not overlap."""
     parts: list[str] = []
-    pieces: list[_Piece] = []
+    pieces: list[Piece] = []
     position = first
     written = 0
     for start, end, replacement in [
@@ -99,15 +99,15 @@ def splice(text: str, first: int, last: int, splices: Sequence[Splice]) -> Splic
         (last, last, ""),
     ]:
         for part, piece in (
-            (text[position:start], _Piece(written, position, start, True)),
-            (replacement, _Piece(written + start - position, start, end, False)),
+            (text[position:start], Piece(written, position, start, True)),
+            (replacement, Piece(written + start - position, start, end, False)),
         ):
             if part:
                 parts.append(part)
                 pieces.append(piece)
                 written += len(part)
         position = end
-    return Spliced("".join(parts), tuple(pieces) or (_Piece(0, first, last, True),))
+    return Spliced("".join(parts), tuple(pieces) or (Piece(0, first, last, True),))
 
 
 def spliced(text: str, first: int, last: int, splices: Sequence[Splice]) -> str:

@@ -282,16 +282,29 @@ def _error(data: Mapping[str, Any], sql: str, tokens: Sequence[Token], numbered:
     return syntax_error(message, sql, token.start, len(token.text))
 
 
-def nodes_of(tree: object) -> Iterator[SyntaxNode]:
-    """The nodes of a syntax tree."""
+def nodes_of(tree: object, *, into_subqueries: bool = True) -> Iterator[SyntaxNode]:
+    """The nodes of a syntax tree, with those of the subqueries in its expressions or without."""
     pending = [tree]
     while pending:
         item = pending.pop()
         if isinstance(item, dict):
+            if not into_subqueries and item.get("class") == "SUBQUERY":
+                continue
             yield item
             pending.extend(item.values())
         elif isinstance(item, list):
             pending.extend(item)
+
+
+def called_without_arguments(node: SyntaxNode) -> str:
+    """The function that an expression calls without arguments, or the bare column that looks like such a call."""
+    match node:
+        case {"class": "COLUMN_REF", "column_names": [str(name)]}:
+            return name
+        case {"class": "FUNCTION", "function_name": str(name)} if "arguments" not in node:
+            return name
+        case _:
+            return ""
 
 
 def ctes_of(node: SyntaxNode) -> Iterator[tuple[str, SyntaxNode]]:

@@ -38,6 +38,11 @@ class TokenCursor:
             return self._tokens[-1].end + 1 if self._tokens else len(self.sql)
         return self._tokens[self._position].start
 
+    @property
+    def end(self) -> int:
+        """Offset behind the token that was taken last."""
+        return self._tokens[self._position - 1].end + 1
+
     def peek(self, ahead: int = 0) -> Token | None:
         """Return the next token, or the one ``ahead`` tokens after it; None at the end. -1 is the last token taken."""
         position = self._position + ahead
@@ -129,6 +134,15 @@ class TokenCursor:
             raise self.expected(what)
         self._position += 1
         return int(token.text)
+
+    def string(self, what: str, *, may_have_dollars: bool = False) -> str:
+        """Take a text in single quotes, or also between dollars, as ``$$text$$``, and return what it says."""
+        token = self.peek()
+        kinds = (TokenKind.STRING, *([TokenKind.DOLLAR_STRING] if may_have_dollars else []))
+        if token is None or token.kind not in kinds:
+            raise self.expected(what)
+        self._position += 1
+        return token.text
 
     def integer(self, what: str) -> int:
         """A whole number, possibly with a minus."""

@@ -22,12 +22,10 @@ def column_types(relation: rel.AnyRelation) -> tuple[LogicalType, ...]:
     """The type of each column of a relation."""
     match relation:
         case rel.LogicalScan():
-            read = relation.column_indexes
-            kept = [read[index] for index in relation.projection_ids] if relation.projection_ids else read
             types = relation.returned_types
             # A table function over rows has some of their columns behind its own.
             given = (column_types(relation.children[0])[index] for index in relation.projected_input)
-            return (*(types[column.index] if column.index < len(types) else BOOLEAN for column in kept), *given)
+            return (*(types[place] if place < len(types) else BOOLEAN for place in relation.places), *given)
         case rel.LogicalStageRows():
             return relation.types
         case rel.LogicalNothing():

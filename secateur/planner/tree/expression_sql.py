@@ -10,11 +10,11 @@ from itertools import count
 from typing import Any, Final, TypeAlias
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.partitioning.types.sql_text import quoted
+from secateur.partitioning.types.sql_text import quoted, text_literal
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import NAMES
 from secateur.planner.tree.rewriting import parts, within
-from secateur.planner.tree.types import LogicalType, StructInfo, string_literal
+from secateur.planner.tree.types import LogicalType, StructInfo
 
 _Place: TypeAlias = tuple[int | None, int | None]
 
@@ -32,6 +32,15 @@ _WINDOWS: Final = {
     "WINDOW_ROW_NUMBER": "row_number",
     "WINDOW_PERCENT_RANK": "percent_rank",
     "WINDOW_CUME_DIST": "cume_dist",
+}
+_OPERATIONS: Final = {
+    "COMPARE_IN": "({0} IN ({others}))",
+    "COMPARE_NOT_IN": "({0} NOT IN ({others}))",
+    "OPERATOR_NOT": "(NOT {0})",
+    "OPERATOR_IS_NULL": "({0} IS NULL)",
+    "OPERATOR_IS_NOT_NULL": "({0} IS NOT NULL)",
+    "OPERATOR_COALESCE": "coalesce({all})",
+    "OPERATOR_TRY": "TRY({0})",
 }
 _INFINITE: Final = {"DATE": 2**31 - 1, "TIMESTAMP": 2**63 - 1, "TIMESTAMP WITH TIME ZONE": 2**63 - 1}
 """The number by which DuckDB stores the end of time; the beginning is its negative."""
@@ -177,23 +186,10 @@ class ExpressionPrinter:
         return f"{_function(name)}({', '.join(arguments)})"
 
     def _operation(self, operation: ex.BoundOperation, arguments: list[str]) -> str:
-        match operation.type:
-            case "COMPARE_IN":
-                return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
-            case "COMPARE_NOT_IN":
-                return f"({arguments[0]} NOT IN ({', '.join(arguments[1:])}))"
-            case "OPERATOR_NOT":
-                return f"(NOT {arguments[0]})"
-            case "OPERATOR_IS_NULL":
-                return f"({arguments[0]} IS NULL)"
-            case "OPERATOR_IS_NOT_NULL":
-                return f"({arguments[0]} IS NOT NULL)"
-            case "OPERATOR_COALESCE":
-                return f"coalesce({', '.join(arguments)})"
-            case "OPERATOR_TRY":
-                return f"TRY({arguments[0]})"
-            case _:
-                raise Unprintable(operation.type)
+        if operation.type not in _OPERATIONS:
+            raise Unprintable(operation.type)
+        first, *others = arguments
+        return _OPERATIONS[operation.type].format(first, others=", ".join(others), all=", ".join(arguments))
 
     def _aggregate_call(self, call: ex.AggregateCall, items: Sequence[str]) -> str:
         if call.state_export:
@@ -273,7 +269,7 @@ def value_sql(value: ex.BoundValue, type_: LogicalType | None) -> str:
         case "BOOLEAN":
             return "true" if content else "false"
         case "VARCHAR":
-            return string_literal(content)
+            return text_literal(content)
         case "DECIMAL":
             return _decimal(content, type_)
         case "DOUBLE":
@@ -295,7 +291,7 @@ def value_sql(value: ex.BoundValue, type_: LogicalType | None) -> str:
             parts = [content.get(unit, 0) for unit in ("months", "days", "micros")]
             return f"(to_months({parts[0]}) + to_days({parts[1]}) + to_microseconds({parts[2]}))"
         case "BLOB":
-            return f"CAST({string_literal(content)} AS BLOB)"
+            return f"CAST({text_literal(content)} AS BLOB)"
         case "LIST" if "children" in content:
             child = type_.type_info.child_type  # type: ignore[union-attr]
             elements = (value_sql(ex.BoundValue(**one), child) for one in content["children"])

@@ -11,8 +11,6 @@ from typing import Any
 from secateur.planner.tree.expressions import AnyExpression, BoundOrder, BoundValue, Orders, QualifiedName
 from secateur.planner.tree.types import LogicalType, Node
 
-NO_INDEX = 2**64 - 1
-
 
 class LogicalRelation(Node, frozen=True, kw_only=True, tag_field="type"):
     """Any relation.
@@ -57,6 +55,17 @@ class LogicalScan(LogicalRelation, frozen=True, kw_only=True, tag="LOGICAL_GET")
     def table(self) -> str | None:
         """The table's name; None for a table function."""
         return self.function_data["table"] if self.qname.path[-1] == "seq_scan" else None
+
+    @property
+    def places(self) -> list[int]:
+        """Its columns, by their places in the definition; a place behind these is the number of a row."""
+        read = self.column_indexes
+        return [column.index for column in [read[index] for index in self.projection_ids] or read]
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of its columns; that of the number of a row is empty."""
+        return [self.names[place] if place < len(self.names) else "" for place in self.places]
 
 
 class LogicalNothing(LogicalRelation, frozen=True, kw_only=True, tag="LOGICAL_DUMMY_SCAN"):

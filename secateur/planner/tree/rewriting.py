@@ -177,9 +177,12 @@ def put_back(relation: rel.AnyRelation, kept: Sequence[int], types: Sequence[Log
 
 def all_of(nodes: Sequence[ex.AnyExpression]) -> ex.AnyExpression:
     """The AND of conditions, of which there is at least one."""
-    if len(nodes) == 1:
-        return nodes[0]
-    return ex.Conjunction(type="CONJUNCTION_AND", children=tuple(nodes))
+    return nodes[0] if len(nodes) == 1 else ex.Conjunction(type="CONJUNCTION_AND", children=tuple(nodes))
+
+
+def any_of(nodes: Sequence[ex.AnyExpression]) -> ex.AnyExpression:
+    """OR of several; of one, itself."""
+    return nodes[0] if len(nodes) == 1 else ex.Conjunction(type="CONJUNCTION_OR", children=tuple(nodes))
 
 
 def unread(type_: LogicalType) -> ex.AnyExpression:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from itertools import count
 from typing import Final
 
@@ -24,6 +25,7 @@ _JOINS: Final = {
     "SEMI": "SEMI JOIN",
     "ANTI": "ANTI JOIN",
 }
+_SET_OPERATIONS: Final = {rel.LogicalUnion: "UNION", rel.LogicalExcept: "EXCEPT", rel.LogicalIntersect: "INTERSECT"}
 _MATERIALIZED: Final = {
     "CTE_MATERIALIZE_DEFAULT": "",
     "CTE_MATERIALIZE_ALWAYS": "MATERIALIZED ",
@@ -130,9 +132,7 @@ class _Printer:
         else:
             source = self._table(scan)
         alias = f"t{next(self._numbers)}"
-        read = scan.column_indexes
-        kept = [read[index] for index in scan.projection_ids] if scan.projection_ids else read
-        names = [scan.names[column.index] if column.index < len(scan.names) else "" for column in kept]
+        names = scan.column_names
         source = f"{source} AS {alias}"
         if scan.table is None:
             source += f"({', '.join(map(quoted, scan.names))})"
@@ -297,50 +297,27 @@ class _Printer:
     # two inputs
 
     def _join(self, relation: rel.LogicalJoin) -> _Block:
-        kind = relation.join_type
-        left, right = self.block(relation.children[0]), self.block(relation.children[1])
-        if kind in ("MARK", "SINGLE"):
-            return self._correlated(relation, left, right)
-        return self._joined(relation, left, right, lambda both, items: self._conditions(relation, both, items), "")
+        if relation.join_type in ("MARK", "SINGLE"):
+            return self._correlated(relation)
+        return self._joined(relation, partial(self._conditions, relation))
 
     def _asofjoin(self, relation: rel.LogicalAsofJoin) -> _Block:
-        left, right = self.block(relation.children[0]), self.block(relation.children[1])
-        return self._joined(relation, left, right, lambda both, items: self._conditions(relation, both, items), "ASOF ")
+        return self._joined(relation, partial(self._conditions, relation), "ASOF ")
 
     def _conditionjoin(self, relation: rel.LogicalConditionJoin) -> _Block:
-        left, right = self.block(relation.children[0]), self.block(relation.children[1])
-        return self._joined(
-            relation,
-            left,
-            right,
-            lambda left, right: [self._text_of(relation.condition, [*left, *right])],
-            "",
-        )
+        return self._joined(relation, lambda left, right: [self._text_of(relation.condition, [*left, *right])])
 
     def _cross(self, relation: rel.LogicalCross) -> _Block:
-        left, right = self.block(relation.children[0]), self.block(relation.children[1])
-        left, right = self._operand(left, keeps_where=True), self._operand(right, keeps_where=True, is_right=True)
-        return _Block(
-            [*left.items, *right.items],
-            _unique([*left.names, *right.names]),
-            f"{left.source} CROSS JOIN {right.source}",
-            is_join=True,
-            where=[*left.where, *right.where],
-            ctes=[*left.ctes, *right.ctes],
-            is_recursive=left.is_recursive or right.is_recursive,
+        left, right = map(self.block, relation.children)
+        return _beside(
+            self._operand(left, keeps_where=True),
+            self._operand(right, keeps_where=True, is_right=True),
+            "CROSS JOIN",
         )
 
     def _positional(self, relation: rel.LogicalPositional) -> _Block:
-        left = self._operand(self.block(relation.children[0]))
-        right = self._operand(self.block(relation.children[1]), is_right=True)
-        return _Block(
-            [*left.items, *right.items],
-            _unique([*left.names, *right.names]),
-            f"{left.source} POSITIONAL JOIN {right.source}",
-            is_join=True,
-            ctes=[*left.ctes, *right.ctes],
-            is_recursive=left.is_recursive or right.is_recursive,
-        )
+        left, right = map(self.block, relation.children)
+        return _beside(self._operand(left), self._operand(right, is_right=True), "POSITIONAL JOIN")
 
     def _conditions(self, relation: rel.LogicalJoin, left: Sequence[str], right: Sequence[str]) -> list[str]:
         return [self._condition(condition, left, right) for condition in relation.conditions]
@@ -356,64 +333,57 @@ class _Printer:
     def _joined(
         self,
         relation: rel.LogicalJoin | rel.LogicalConditionJoin,
-        left: _Block,
-        right: _Block,
         conditions: Callable[[Sequence[str], Sequence[str]], list[str]],
-        word: str,
+        word: str = "",
     ) -> _Block:
         kind = relation.join_type
+        left, right = map(self.block, relation.children)
         left = self._operand(left, keeps_where=kind in ("INNER", "LEFT", "SEMI", "ANTI") and not word)
         right = self._operand(right, keeps_where=kind in ("INNER", "RIGHT") and not word, is_right=True)
         on = " AND ".join(conditions(left.items, right.items)) or "true"
-        left_kept = [*relation.left_projection_map] or range(len(left.items))
-        right_kept = [] if kind in ("SEMI", "ANTI") else [*relation.right_projection_map] or range(len(right.items))
-        return _Block(
-            [*(left.items[index] for index in left_kept), *(right.items[index] for index in right_kept)],
-            _unique([*(left.names[index] for index in left_kept), *(right.names[index] for index in right_kept)]),
-            f"{left.source} {word}{_JOINS[kind]} {right.source} ON {on}",
-            is_join=True,
-            where=[*left.where, *right.where],
-            ctes=[*left.ctes, *right.ctes],
-            is_recursive=left.is_recursive or right.is_recursive,
+        left = _picked(left, relation.left_projection_map)
+        right = _picked(right, relation.right_projection_map)
+        return _beside(
+            left,
+            replace(right, items=[], names=[]) if kind in ("SEMI", "ANTI") else right,
+            f"{word}{_JOINS[kind]}",
+            f" ON {on}",
         )
 
-    def _correlated(self, relation: rel.LogicalJoin, left: _Block, right: _Block) -> _Block:
+    def _correlated(self, relation: rel.LogicalJoin) -> _Block:
         """MARK and SINGLE as what they are made from: a predicate or value of a correlated subquery."""
+        left, right = map(self.block, relation.children)
         left, right = self._uncut(left, _Form.COMPUTED), self._uncut(right, _Form.COMPUTED)
         count = len(relation.mark_types)
         keys = relation.conditions[:count]
         compared = relation.conditions[count:]
         where = [self._condition(condition, left.items, right.items) for condition in keys]
+
+        def subquery(items: list[str], names: list[str]) -> str:
+            return replace(right, items=items, names=names, where=[*right.where, *where]).sql
+
         if relation.join_type == "SINGLE":
             where += [self._condition(condition, left.items, right.items) for condition in compared]
             kept = [*relation.right_projection_map] or range(len(right.items))
-            made = [
-                f"({replace(right, items=[right.items[index]], names=['v'], where=[*right.where, *where]).sql})"
-                for index in kept
-            ]
+            made = [f"({subquery([right.items[index]], ['v'])})" for index in kept]
         elif not compared:
-            made = [f"EXISTS ({replace(right, items=[], names=[], where=[*right.where, *where]).sql})"]
+            made = [f"EXISTS ({subquery([], [])})"]
         elif all(one.right is not None and one.comparison == "COMPARE_EQUAL" for one in compared):
             values = [self._text_of(one.right, right.items) for one in compared if one.right is not None]
-            inner = replace(right, items=values, names=_names(values), where=[*right.where, *where]).sql
+            inner = subquery(values, _names(values))
             made = [f"(({', '.join(self._text_of(one.left, left.items) for one in compared)}) IN ({inner}))"]
         elif len(compared) == 1 and (other := compared[0].right) is not None:
             (one,) = compared
-            value = self._text_of(other, right.items)
-            inner = replace(right, items=[value], names=["v"], where=[*right.where, *where]).sql
+            inner = subquery([self._text_of(other, right.items)], ["v"])
             sign = COMPARISONS[one.comparison]
             if sign.startswith("IS"):
                 raise Unprintable("a mark by IS DISTINCT FROM")
             made = [f"({self._text_of(one.left, left.items)} {sign} ANY ({inner}))"]
         else:
             raise Unprintable("a mark by several comparisons")
-        left_kept = [*relation.left_projection_map] or range(len(left.items))
-        return replace(
-            left,
-            form=_Form.COMPUTED,
-            items=[*(left.items[index] for index in left_kept), *made],
-            names=_unique([*(left.names[index] for index in left_kept), *("" for _ in made)]),
-        )
+        left = _picked(left, relation.left_projection_map)
+        names = _unique([*left.names, *("" for _ in made)])
+        return replace(left, form=_Form.COMPUTED, items=[*left.items, *made], names=names)
 
     def _operand(self, block: _Block, *, keeps_where: bool = False, is_right: bool = False) -> _Block:
         """A block as a side of a join: its source, where that has the same rows and columns."""
@@ -424,20 +394,12 @@ class _Printer:
             return replace(block, source=f"({block.source})")
         return block
 
-    def _set(self, relation: rel.LogicalSetOperation, word: str) -> _Block:
-        blocks = [self.block(child) for child in relation.children]
-        texts = [f"({block.sql})" for block in blocks]
-        word += " ALL" if relation.setop_all else ""
-        return self._named(f"({f' {word} '.join(texts)})", relation.column_count)
+    def _setoperation(self, relation: rel.LogicalUnion | rel.LogicalExcept | rel.LogicalIntersect) -> _Block:
+        word = f" {_SET_OPERATIONS[type(relation)]} {'ALL ' if relation.setop_all else ''}"
+        texts = [f"({self.block(child).sql})" for child in relation.children]
+        return self._named(f"({word.join(texts)})", relation.column_count)
 
-    def _union(self, relation: rel.LogicalUnion) -> _Block:
-        return self._set(relation, "UNION")
-
-    def _except(self, relation: rel.LogicalExcept) -> _Block:
-        return self._set(relation, "EXCEPT")
-
-    def _intersect(self, relation: rel.LogicalIntersect) -> _Block:
-        return self._set(relation, "INTERSECT")
+    _union = _except = _intersect = _setoperation
 
     def _with(self, relation: rel.LogicalWith) -> _Block:
         name = f"w{next(self._numbers)}"
@@ -503,6 +465,19 @@ def _picked(block: _Block, kept: Sequence[int]) -> _Block:
     if not kept:
         return block
     return replace(block, items=[block.items[index] for index in kept], names=[block.names[index] for index in kept])
+
+
+def _beside(left: _Block, right: _Block, word: str, on: str = "") -> _Block:
+    """The columns of two operands of a join, whose conditions wait."""
+    return _Block(
+        [*left.items, *right.items],
+        _unique([*left.names, *right.names]),
+        f"{left.source} {word} {right.source}{on}",
+        is_join=True,
+        where=[*left.where, *right.where],
+        ctes=[*left.ctes, *right.ctes],
+        is_recursive=left.is_recursive or right.is_recursive,
+    )
 
 
 def _names(items: Sequence[str]) -> list[str]:

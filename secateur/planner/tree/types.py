@@ -7,10 +7,12 @@ from typing import Any, Final
 from msgspec import Struct
 
 from secateur.partitioning.types.column_type import NESTED, TEXTUAL, UNIT_TIMESTAMPS, SqlType, TypeKind
-from secateur.partitioning.types.sql_text import quoted
+from secateur.partitioning.types.sql_text import quoted, text_literal
 
 _WITH_MORE: Final = NESTED | UNIT_TIMESTAMPS | TEXTUAL | {TypeKind.DECIMAL}
 _PLAIN: Final = {kind.value: SqlType(kind) for kind in TypeKind if kind not in _WITH_MORE}
+INEXACT: Final = frozenset({"FLOAT", "DOUBLE", "INTERVAL", "TIME WITH TIME ZONE"})
+"""Types that have values which are equal and differ."""
 INSTANTS: Final = {
     TypeKind.DATE: (TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ),
     TypeKind.TIMESTAMP: (TypeKind.TIMESTAMPTZ,),
@@ -121,7 +123,7 @@ class LogicalType(Node, frozen=True):
                 fields = ", ".join(f"{quoted(field.first)} {field.second.sql}" for field in named)
                 return f"{self.id}({fields})"
             case EnumInfo():
-                return f"ENUM({', '.join(string_literal(value) for value in info.values)})"
+                return f"ENUM({', '.join(text_literal(value) for value in info.values)})"
             case _:
                 return '"NULL"' if self.id == "NULL" else self.id
 
@@ -142,12 +144,6 @@ _INTEGERS = frozenset(
         *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
     }
 )
-
-
-def string_literal(text: str) -> str:
-    """A text as a literal of SQL."""
-    escaped = text.replace("'", "''")
-    return f"'{escaped}'"
 
 
 def sql_type(type_: LogicalType) -> SqlType | None:

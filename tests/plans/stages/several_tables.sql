@@ -660,6 +660,23 @@ when distributed: in 2 stages
   final: at the coordinator over x0
 */
 ----
+-- stages: equal rows of a UNION are together where it has the keys
+WITH RECURSIVE r AS (SELECT customer_id, priority FROM orders UNION SELECT customer_id, name FROM customers) SELECT * FROM r
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, priority
+scan customers: all 271 partitions
+  because no predicate on the partition key customer_id: compare it with values
+  columns: customer_id, name
+serving: no, its expressions, types or clauses need a kernel over whole columns
+when distributed: in 2 stages
+  x0 join orders: at the members over orders, customers, to the coordinator
+  final: at the coordinator over x0
+*/
+----
 -- stages: what is mentioned twice is computed once
 WITH q AS (SELECT priority, sum(amount) AS a FROM orders GROUP BY 1) SELECT x.a, o.id FROM q x JOIN q y ON x.a < y.a JOIN orders o ON o.priority = x.priority
 /*
