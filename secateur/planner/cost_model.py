@@ -105,13 +105,6 @@ class CostModel:
     condition_share: float = tunable(
         0.5, "share", "the rows that any other condition leaves", "not measured: as likely as not", most=1
     )
-    subquery_share: float = tunable(
-        0.5,
-        "share",
-        "the rows that a condition with a subquery leaves",
-        "not measured: as likely as not",
-        most=1,
-    )
     unfiltered_bytes_max: float = tunable(
         1e6,
         "bytes",
