@@ -308,7 +308,7 @@ def _read_elements(cursor: TokenCursor, table: str, types: Mapping[str, NamedTyp
             raise _unsupported_constraint(cursor)
         else:
             _read_column(cursor, draft, types)
-        if not cursor.accept(","):
+        if not cursor.accept(",") or cursor.at(")"):  # DuckDB, too, takes a comma behind the last one
             break
     cursor.expect(")")
     if draft.primary_key_offset is None:
@@ -342,6 +342,8 @@ def _read_column(cursor: TokenCursor, draft: _Draft, types: Mapping[str, NamedTy
             offset,
             len(name),
         )
+    if cursor.at("GENERATED") or cursor.at("AS", "("):
+        raise cursor.unsupported(f"the generated column {name!r}", REFUSED_CLAUSES["GENERATED"])
     column = Column(name, read_type(cursor, name, types))
     while not (cursor.at(",") or cursor.at(")") or cursor.at_end):
         constraint_offset = cursor.offset
