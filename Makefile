@@ -37,7 +37,7 @@ STATEMENTS ?= 1000000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: demo check test test-slow test-long test-newest test-oldest test-pythons quick-round plans generated nightly faults simulate mutations native wheel lint format types bench bench-peers bench-postgres bench-tpc docs lock clean distclean help install java browser pictures
+.PHONY: demo check test test-slow test-long test-newest test-oldest test-pythons quick-round plans generated duckdb-tests nightly faults simulate mutations native wheel lint format types bench bench-peers bench-postgres bench-tpc docs lock clean distclean help install java browser pictures
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +108,9 @@ generated: STATEMENTS = 10000
 generated: $(STAMP) ## random statements over several tables against DuckDB, 10,000 or STATEMENTS=n; SEED=n repeats a run
 	@echo "make generated SEED=$(SEED) STATEMENTS=$(STATEMENTS) ALSO='$(ALSO)'"
 	@$(PY) tests/property/placed_run.py --seed $(SEED) --statements $(STATEMENTS) --also $(ALSO)
+
+duckdb-tests: $(STAMP) ## DuckDB's own tests on three members, for a person to read: CLONE=path of duckdb/duckdb FOLDERS='join window'
+	@$(PY) tests/property/duckdb_tests.py $(CLONE) $(FOLDERS)
 
 nightly: $(STAMP) ## a million random statements against DuckDB: an hour; SEED=n repeats or goes on
 	@echo "make nightly SEED=$(SEED) STATEMENTS=$(STATEMENTS)"
