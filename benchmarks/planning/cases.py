@@ -215,7 +215,7 @@ def _point_costs(ddl: str, key: object) -> Iterator[tuple[str, float]]:
     tree = statement.plan.scans[0].tree
     yield "plan", median_us(lambda number: tables.select(f"SELECT v FROM t WHERE k = ? AND v > {number}", [key]), 3)
     yield "bind", median_us(lambda _: tree.bind([key]), 500)
-    yield "explain", median_us(lambda _: explain(statement, (), tables, {}), 3)
+    yield "explain", median_us(lambda _: explain(statement, tables, {}), 3)
 
 
 def _compared(kind: str, few: Mapping[str, float], many: Mapping[str, float]) -> Iterator[Cost]:
