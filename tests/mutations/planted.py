@@ -1,4 +1,4 @@
-"""Sixty-five faults that a change of the product could bring, each of which some test has to find.
+"""Sixty-six faults that a change of the product could bring, each of which some test has to find.
 
 They measure what the tests are worth: ``make mutations`` plants one after the other and says which test notices. Each
 is a line or two that a hand could have written so, in every room, and each is a fault that a user could meet: wrong
@@ -274,6 +274,12 @@ PLANTED: Final = (
         "lambda: top_n(limit, *by), lambda: top_n(limit, *by), is_local,",
     ),
     # -- planner
+    Mutation(
+        "a cast behind an alias is taken for one that DuckDB makes",
+        "planner/tree/expression_sql.py",
+        'return name == column.lower() and b"(" not in name and first.strip(b\'"\') != b"alias"',
+        'return b"(" not in name and first.strip(b\'"\') != b"alias"',
+    ),
     Mutation(
         "NOT of NULL is forgotten",
         "planner/prune/truth.py",

@@ -13,6 +13,7 @@ from bound_statements import FILES, bound, queries, rows_of
 from secateur.engine.kernels.duckdb import default_kernel
 from secateur.planner.binding import BoundPlan, bind_to_plan
 from secateur.planner.tree import BoundText, Unprintable, column_types, sql_of
+from secateur.planner.tree.columns import expressions_of, relations_in
 from secateur.planner.tree.expression_sql import value_sql
 from secateur.planner.tree.expressions import BoundValue
 from secateur.planner.tree.types import LogicalType
@@ -33,7 +34,8 @@ def test_a_printed_plan_has_the_rows_and_types_of_the_query(path: Path) -> None:
         if plan is None or any(word in sql for word in _VOLATILE):
             continue
         try:
-            text = sql_of(plan, whole_name, BoundText(sql.encode()))
+            written = (one for relation in relations_in(plan) for one in expressions_of(relation))
+            text = sql_of(plan, whole_name, BoundText.of(sql, frozenset(), written))
         except Unprintable:
             continue
         rows, types = rows_of(duck, sql)
@@ -95,6 +97,33 @@ def printed(sql: str, *values: object) -> str:
             (),
             'SELECT CAST(t1."k" AS BIGINT) AS "big" FROM s0 AS t1 WHERE (t1."b" = t1."k")',
             id="only the user's casts of columns",
+        ),
+        pytest.param(
+            "SELECT m::BIGINT AS c FROM s0 WHERE c = b AND m = k",
+            (),
+            'SELECT CAST(t1."m" AS BIGINT) AS "c" FROM s0 AS t1'
+            ' WHERE (CAST(t1."m" AS BIGINT) = t1."b") AND (t1."m" = t1."k")',
+            id="the user's cast behind an alias",
+        ),
+        pytest.param(
+            "SELECT m::BIGINT AS m, alias.m = k AS same FROM s0 WHERE m = k",
+            (),
+            'SELECT CAST(t1."m" AS BIGINT) AS "m", (CAST(t1."m" AS BIGINT) = t1."k") AS "same" FROM s0 AS t1'
+            ' WHERE (t1."m" = t1."k")',
+            id="an alias with the name of its column",
+        ),
+        pytest.param(
+            "SELECT k FROM s0 WHERE date(s) = s::DATE",
+            (),
+            'SELECT t1."k" FROM s0 AS t1 WHERE (CAST(t1."s" AS DATE) = CAST(t1."s" AS DATE))',
+            id="a cast that looks like a call",
+        ),
+        pytest.param(
+            "SELECT sum(m)::BIGINT AS c, SUM(m) + 0.5 AS d FROM s0 HAVING c > 3 AND sum(m) > 4.25",
+            (),
+            'SELECT CAST(sum(t1."m") AS BIGINT) AS "c", (sum(t1."m") + 0.5) AS "d" FROM s0 AS t1'
+            ' HAVING (CAST(sum(t1."m") AS BIGINT) > 3) AND (sum(t1."m") > 4.25)',
+            id="casts of an aggregate",
         ),
         pytest.param(
             "SELECT list_filter(l, lambda e, i: e > k + i) FROM s0",
