@@ -54,7 +54,7 @@ PYTEST_WORKERS := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Of a test with many cases it runs a half or a quarter, others each time: `make check` runs all cases of what a change touches,
 # test-newest those of all unit tests and plans, and `make test CASES=all` all; so does who chooses tests by PYTEST_ARGS.
 SAMPLE = $(if $(CASES)$(PYTEST_ARGS),,--sample=$(SEED))
-test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: some nine minutes on two cores; SEED=n CASES=all
+test: $(STAMP) java ## all tests but the slow ones, on WORKERS=3 processes: some eight minutes on two cores; SEED=n CASES=all
 	@echo "make test SEED=$(SEED)"
 	@$(PY) -m pytest -m "not slow" $(SAMPLE) $(PYTEST_WORKERS) $(PYTEST_ARGS)
 
