@@ -277,8 +277,8 @@ PLANTED: Final = (
     Mutation(
         "a cast behind an alias is taken for one that DuckDB makes",
         "planner/tree/expression_sql.py",
-        'return name == column.lower() and b"(" not in name and first.strip(b\'"\') != b"alias"',
-        'return b"(" not in name and first.strip(b\'"\') != b"alias"',
+        'return name == column and "(" not in name and first != "alias"',
+        'return "(" not in name and first != "alias"',
     ),
     Mutation(
         "NOT of NULL is forgotten",

@@ -83,10 +83,7 @@ def raw_parameter(node: ex.AnyExpression) -> Parameter | None:
             return Parameter(int(identifier) - 1) if identifier.isdecimal() else None
         case ex.Call(children=(ex.BoundParameter() as inner,)) if (found := cast_of(node)) is not None and not found[1]:
             source, target = sql_type(inner.return_type), sql_type(node.return_type)
-            is_own = (node.query_location, node.query_location_length) != (
-                inner.query_location,
-                inner.query_location_length,
-            )
+            is_own = node.place != inner.place
             return raw_parameter(inner) if source and target and _is_unnoticed(source, target, is_own=is_own) else None
         case _:
             return None

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.partitioning.types.sql_text import quoted, text_literal
+from secateur.partitioning.types.sql_text import folded, quoted, text_literal, unquoted
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import NAMES
-from secateur.planner.tree.rewriting import parts, within
+from secateur.planner.tree.rewriting import cast_of, parts, within
 from secateur.planner.tree.types import LogicalType, StructInfo
-
-_Place: TypeAlias = tuple[int | None, int | None]
 
 COMPARISONS: Final = {**NAMES, "COMPARE_NOTEQUAL": "<>"}
 """The sign of each comparison."""
@@ -45,8 +43,8 @@ _OPERATIONS: Final = {
 _INFINITE: Final = {"DATE": 2**31 - 1, "TIMESTAMP": 2**63 - 1, "TIMESTAMP WITH TIME ZONE": 2**63 - 1}
 """The number by which DuckDB stores the end of time; the beginning is its negative."""
 _CAST: Final = re.compile(rb"::|(?:try_)?cast\b", re.IGNORECASE)
-_NAME: Final = rb'(?:"(?:[^"]|"")*"|[a-z_\x80-\xff][\w$\x80-\xff]*)'
-_REFERENCE: Final = re.compile(rb"(?:(%b)\s*\.\s*(?:%b\s*\.\s*)*)?(%b)" % (_NAME, _NAME, _NAME))
+_NAME: Final = r'(?:"(?:[^"]|"")*"|[^\W\d][\w$]*)'
+_REFERENCE: Final = re.compile(rf"(?:({_NAME})\s*\.\s*(?:{_NAME}\s*\.\s*)*)?({_NAME})")
 _QUOTED: Final = re.compile(rb"'[^']*'|\"[^\"]*\"")
 _INNERMOST: Final = re.compile(rb"\([^()]*\)")
 
@@ -324,7 +322,7 @@ class BoundText:
 
     text: bytes = b""
     parameters: frozenset[tuple[int, int]] = frozenset()
-    references: frozenset[_Place] = frozenset()
+    references: frozenset[ex.Place] = frozenset()
 
     @classmethod
     def of(
@@ -337,22 +335,18 @@ class BoundText:
             parameters: Where it has the parameters.
             expressions: Those that were bound, as DuckDB shows them.
         """
-        utf8 = text.encode()
-        references = {
-            _place(cast)
-            for expression in expressions
-            for cast in within(expression)
-            if isinstance(cast, ex.Call) and cast.name == "__cast" and cast.query_location is not None
-            for column in cast.children
-            if isinstance(column, ex.InputColumn) and _names(utf8, cast, (column.alias or "").encode())
-        }
-        return cls(utf8, parameters, frozenset(references))
+        bound = cls(text.encode(), parameters)
+        casts = (cast for expression in expressions for cast in within(expression) if cast_of(cast) is not None)
+        return replace(bound, references=frozenset(cast.place for cast in casts if bound._names_column(cast)))
+
+    def written(self, node: ex.AnyExpression) -> bytes:
+        """What stands in the place of a node; nothing where it has none."""
+        start, length = node.place
+        return b"" if start is None or length is None else self.text[start : start + length]
 
     def is_bare(self, node: ex.AnyExpression) -> bool:
         """Whether a node is a parameter that the user has not cast: its value has a type of its own."""
-        return (
-            isinstance(node, ex.BoundParameter) and (node.query_location, node.query_location_length) in self.parameters
-        )
+        return isinstance(node, ex.BoundParameter) and node.place in self.parameters
 
     def is_tried(self, node: ex.AnyExpression) -> bool:
         """Whether the user's text has TRY_CAST in the place of a node."""
@@ -372,38 +366,31 @@ class BoundText:
 
         DuckDB leaves out a cast to the type that an expression has, which gets the place of the cast.
         """
-        start, length = node.query_location, node.query_location_length
-        if start is None or length is None or (isinstance(node, ex.Call) and node.name == "__cast"):
+        if isinstance(node, ex.Call) and node.name == "__cast":
             return False
-        written = self.text[start : start + length]
-        return _is_cast(written) and any(self.takes_type(part) for part in parts(node))
+        return _is_cast(self.written(node)) and any(self.takes_type(part) for part in parts(node))
 
     def is_implicit(self, cast: ex.Call) -> bool:
         """Whether DuckDB's binder made a cast, and makes it again when it binds the expression without it."""
         if cast.name != "__cast" or cast.function_data["try_cast"] or cast.query_location is None:
             return False
         (child,) = cast.children
-        return _place(cast) in self.references if isinstance(child, ex.InputColumn) else _place(cast) == _place(child)
+        return cast.place in self.references if isinstance(child, ex.InputColumn) else cast.place == child.place
 
+    def _names_column(self, cast: ex.AnyExpression) -> bool:
+        """Whether in the place of a cast stands the name of the column in it, or the aggregate that it is named after.
 
-def _place(node: ex.AnyExpression) -> _Place:
-    return node.query_location, node.query_location_length
-
-
-def _names(text: bytes, cast: ex.Call, column: bytes) -> bool:
-    """Whether the text in the place of a cast is the name of the column, or the aggregate after which it is called.
-
-    An alias has no precedence over a column of the same name, unless the text says so: ``alias.ts``. Letters of ASCII
-    alone are folded, as DuckDB does it.
-    """
-    start = cast.query_location or 0
-    written = text[start : start + (cast.query_location_length or 0)].lower()
-    named = _REFERENCE.fullmatch(written)
-    if named is None:
-        return written == column.lower()
-    first, last = named.groups(default=b"")
-    name = last[1:-1].replace(b'""', b'"') if last.startswith(b'"') else last
-    return name == column.lower() and b"(" not in name and first.strip(b'"') != b"alias"
+        An alias has no precedence over a column of the same name, unless the text says so: ``alias.ts``.
+        """
+        (child,) = parts(cast)
+        if not isinstance(child, ex.InputColumn):
+            return False
+        written, column = self.written(cast).decode(errors="replace"), folded(child.alias)
+        named = _REFERENCE.fullmatch(written)
+        if named is None:
+            return bool(written) and folded(written) == column
+        first, name = (folded(unquoted(part)) for part in named.groups(default=""))
+        return name == column and "(" not in name and first != "alias"
 
 
 def _is_cast(written: bytes) -> bool:

@@ -5,9 +5,12 @@ A node is DuckDB's own, decoded without a change: an input column is a position 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from secateur.planner.tree.types import LogicalType, Node
+
+Place: TypeAlias = tuple[int | None, int | None]
+"""Offset and length in the text that was bound, in bytes; None where something has none."""
 
 BOOLEAN = LogicalType("BOOLEAN")
 
@@ -26,6 +29,11 @@ class Expression(Node, frozen=True, kw_only=True, tag_field="expression_class"):
     alias: str = ""
     query_location: int | None = None
     query_location_length: int | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where it stands in the text."""
+        return self.query_location, self.query_location_length
 
 
 class InputColumn(Expression, frozen=True, kw_only=True, tag="BOUND_REF"):
