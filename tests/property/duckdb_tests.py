@@ -29,11 +29,13 @@ _DIRECTIVES = frozenset({"concurrentloop", "foreach", "load", "loop", "restart"}
 """A file with one of these is more than a list of statements."""
 _QUERY = re.compile(r"\s*(?:\(|from|pivot|select|unpivot|values|with)", re.IGNORECASE)
 _CHANGE = re.compile(
-    r"\s*(?:alter|create|delete|drop|insert|merge|truncate|update)|\s*with\b.*\b(?:delete\s+from|insert\s+into|merge\s+into|update)\b",
+    r"\s*(?:alter|create|delete|drop|insert|merge|truncate|update)"
+    r"|\s*with\b.*\b(?:delete\s+from|insert\s+into|merge\s+into|update)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _END = re.compile(
-    r"\s*(?:attach|begin|pragma|set|start|use|(?:create|drop)\s+(?:or\s+replace\s+)?(?:function|macro|schema|sequence|temp|temporary))\b",
+    r"\s*(?:attach|begin|pragma|set|start|use"
+    r"|(?:create|drop)\s+(?:or\s+replace\s+)?(?:function|macro|schema|sequence|temp|temporary))\b",
     re.IGNORECASE,
 )
 """A statement that has no counterpart, and behind which the tables or the meaning of names are others."""
@@ -42,8 +44,8 @@ _TABLE = re.compile(
 )
 _VIEW = re.compile(r"\s*create\s+(?:or\s+replace\s+)?view\s+(?:if\s+not\s+exists\s+)?(\"[^\"]+\"|\w+)", re.IGNORECASE)
 _CHANCE = re.compile(
-    r"random|uuid|now\(|current_|nextval|today\(|sample|hash\(|duckdb_|pragma|information_schema|sqlite_|pg_|first\(|last\("
-    r"|any_value|arbitrary|rowid|version\(|explain|read_|limit|offset|approx|reservoir|getvariable|positional",
+    r"random|uuid|now\(|current_|nextval|today\(|sample|hash\(|duckdb_|pragma|information_schema|sqlite_|pg_"
+    r"|first\(|last\(|any_value|arbitrary|rowid|version\(|explain|read_|limit|offset|approx|reservoir|getvariable|positional",
     re.IGNORECASE,
 )
 
@@ -103,8 +105,9 @@ def _differences(path: Path, connection: secateur.Connection, times: int, counts
                     if not isinstance(error, NotSupportedError):
                         yield f"refused: {_line(sql)}: {type(error).__name__}: {_line(error)}"
                     break
-                made += [f"TABLE {found[1]}" for found in [_TABLE.match(sql)] if found]
-                made += [f"VIEW {found[1]}" for found in [_VIEW.match(sql)] if found]
+                for kind, pattern in (("TABLE", _TABLE), ("VIEW", _VIEW)):
+                    if created := pattern.match(sql):
+                        made.append(f"{kind} {created[1]}")
             elif _QUERY.match(sql) and not _CHANCE.search(sql):
                 found = _compared(sql, expected, connection, times, counts)
                 if found:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from placed.literals import Literals
 from placed.parts import Column, Columns
 
-__all__ = ["Expressions", "is_alias"]
+__all__ = ["Expressions", "aliases_in"]
 
 
-def is_alias(name: str) -> bool:
-    """Whether a name is no column's."""
-    return re.fullmatch(r"c\d+", name) is not None
+def aliases_in(items: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Of items with their kinds, those with a name that is no column's, and of a kind that has constants."""
+    return [(name, kind) for name, kind in items if kind in "isd" and re.fullmatch(r"c\d+", name)]
 
 
 class Expressions(Literals):
@@ -38,11 +38,7 @@ class Expressions(Literals):
             if name in free:
                 free.remove(name)
             # The alias of an earlier item may be used in a later one.
-            earlier = [
-                (alias, other)
-                for alias, (_, other) in zip(names, listed, strict=False)
-                if other in "isd" and is_alias(alias)
-            ]
+            earlier = aliases_in(zip(names, (other for _, other in listed), strict=False))
             if kind == "i" and earlier and rng.random() < 0.06:
                 alias, other = rng.choice(earlier)
                 if other == "i" and "(" not in text:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placed.expressions import is_alias
+from placed.expressions import aliases_in
 from placed.parts import Column, Made, Source
 from placed.windows import Windows
 
@@ -95,7 +95,7 @@ class Selects(Windows):
             else:
                 items.append((self.expression(kind, source.reach), kind))
         text, columns = self.items(items)
-        named = [(name, kind) for name, kind in columns if kind in "isd" and is_alias(name)]
+        named = aliases_in(columns)
         if named and rng.random() < 0.15:
             where = f"{f'{where} AND' if where else ' WHERE'} {self.about(*rng.choice(named))}"
         if rng.random() < 0.04:
@@ -181,9 +181,8 @@ class Selects(Windows):
         text, columns = self.items(items)
         having = ""
         if rng.random() < 0.35:
-            named_items = [(name, kind) for name, kind in columns if kind in "isd" and is_alias(name)]
             choices = [
-                *(self.about(*item) for item in named_items[:1]),
+                *(self.about(*item) for item in aliases_in(columns)[:1]),
                 f"count(*) {rng.choice(['>', '=', '<'])} {rng.choice([1, 2])}",
                 f"{self.aggregate('i', source.reach)} >= 0",
                 self.predicate(tuple(keys), (), 0),
