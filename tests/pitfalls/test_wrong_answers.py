@@ -435,3 +435,22 @@ def test_group_by_all_groups_by_the_columns_of_having_as_well(empty: World) -> N
         "SELECT sum(u.v) FROM t u LEFT JOIN (SELECT n FROM t GROUP BY ALL HAVING v <> 9) x ON u.n = x.n",
         "SELECT u.k FROM t u LEFT JOIN (SELECT n FROM t GROUP BY ALL HAVING n < 3) x ON u.n = x.n",
     )
+
+
+@pytest.mark.parametrize("compared", ["(SELECT max(y) FROM s)", "ANY (SELECT y FROM s)", "ALL (SELECT y FROM s)"])
+def test_a_sum_above_a_comparison_with_a_subquery_is_as_large_as_it_is(
+    conn: secateur.Connection, table_name: str, compared: str
+) -> None:
+    """duckdb 2.0.0: its statistics have one row where such a comparison leaves all, and decide HAVING by that."""
+    conn.execute(f"CREATE TABLE {table_name} (k INTEGER PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS 4")
+    conn.execute(f"INSERT INTO {table_name} SELECT k FROM range(1, 14) AS r(k)")
+    for rows in (
+        f"WITH m AS MATERIALIZED (FROM {table_name}) FROM m",
+        f"SELECT k FROM {table_name} JOIN (VALUES (0)) AS z(l) ON k > l",
+        "SELECT unnest(range(1, 14)) AS k",
+    ):
+        other = f"WITH s AS (SELECT max(k) + 40 AS y FROM {table_name})"
+        total = f"{other} SELECT sum(1) AS v FROM ({rows}) AS a WHERE k < {compared}"
+        for condition, expected in {"> 4": [(13,)], "<= 4": [], "= 13": [(13,)], "< 13": []}.items():
+            assert conn.execute(f"{total} HAVING v {condition}").fetchall() == expected, rows
+            assert conn.execute(f"SELECT v FROM ({total}) AS q WHERE v {condition}").fetchall() == expected, rows

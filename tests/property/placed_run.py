@@ -27,7 +27,7 @@ import secateur
 from other_types import in_turn
 from placed import EXCHANGES, Changes, Placeable, exchange_model, placed_world
 from secateur.engine.sql import Strategy
-from worlds import World, depends_on_optimizer, examined_closely, rows_in_duckdb, rows_of, sorted_rows
+from worlds import World, depends_on_optimizer, examined_closely, oracle_database, rows_in_duckdb, rows_of, sorted_rows
 
 __all__ = ["STATEMENTS_PER_WORLD", "Compared", "compare_changes", "compare_on_cluster", "compare_world"]
 
@@ -165,7 +165,7 @@ def compare_changes(seed: int, members: int, statements: int = STATEMENTS_PER_WO
     with (
         secateur.start(members=members, runtime="embedded") as cluster,
         cluster.connect() as connection,
-        duckdb.connect() as duck,
+        oracle_database() as duck,
     ):
         _load(world, connection)
         duck.execute("SET TimeZone = 'UTC'")
