@@ -61,7 +61,7 @@ from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor
 from secateur.planner.text.tokens import Token, TokenKind
 from secateur.protocol.access import PolicyCommand
-from secateur.protocol.statements import CopyFrom, CopyTo, Statement, TextualParameters, as_texts
+from secateur.protocol.statements import CopyFrom, CopyTo, InsertMode, Statement, TextualParameters, as_texts
 from secateur.protocol.tokens import Privilege
 
 _ONE_ROW = "VALUES (0)"
@@ -200,7 +200,9 @@ def _insert(unread: _Unread) -> Statement:
     unread = unread.at_one_time()
     insert = read_insert(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
     textual = unread.textual(insert.target.table, insert.assigned)
-    planned = unread.changes(as_texts(unread.given_values, textual), PolicyCommand.UPDATE).insert(insert)
+    # A row of a key that is there stays as it is where it can be seen, whoever may change it.
+    command = PolicyCommand.SELECT if insert.conflict is InsertMode.IGNORE else PolicyCommand.UPDATE
+    planned = unread.changes(as_texts(unread.given_values, textual), command).insert(insert)
     return replace(planned, textual=textual) if isinstance(planned, InsertValues) else _textual(planned, textual)
 
 
@@ -219,8 +221,15 @@ def _merge(unread: _Unread) -> Statement:
     unread = unread.at_one_time()
     merge = read_merge(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
     textual = unread.textual(merge.target.table, merge.assigned)
-    deletes = Privilege.DELETE in merge.privileges
-    command = PolicyCommand.DELETE if deletes else PolicyCommand.UPDATE
+    match Privilege.UPDATE in merge.privileges, Privilege.DELETE in merge.privileges:
+        case True, True:
+            command = PolicyCommand.ALL
+        case True, False:
+            command = PolicyCommand.UPDATE
+        case False, True:
+            command = PolicyCommand.DELETE
+        case _:
+            command = PolicyCommand.SELECT
     return _textual(unread.changes(unread.values_in(textual), command).merge(merge), textual)
 
 
