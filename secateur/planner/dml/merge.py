@@ -119,7 +119,8 @@ class Merge:
     @property
     def privileges(self) -> tuple[Privilege, ...]:
         """What it needs with the table."""
-        return tuple({Privilege(clause.action.lower()): None for clause in self.clauses if clause.action is not None})
+        done = {Privilege(clause.action.lower()): None for clause in self.clauses if clause.action is not None}
+        return tuple(done) or (Privilege.SELECT,)
 
     @property
     def assigned(self) -> list[tuple[str, TextSpan | None]]:
