@@ -178,14 +178,15 @@ def compare_changes(seed: int, members: int, statements: int = STATEMENTS_PER_WO
             table, sql = maker.change()
             duck.begin()
             try:
-                ((expected,),) = duck.execute(sql, maker.params).fetchall()
+                expected = sorted_rows(unsigned_zeros(rows_in_duckdb(duck, sql, maker.params)))
             except duckdb.Error:
                 duck.rollback()
                 continue
             compared += 1
             where = f"seed {seed} on {members} members: {sql} with {maker.params!r}"
             try:
-                count = connection.execute(sql, maker.params).rowcount
+                cursor = connection.execute(sql, maker.params)
+                returned = sorted_rows(unsigned_zeros(rows_of(cursor) if maker.returns else [(cursor.rowcount,)]))
                 found = sorted_rows(unsigned_zeros(rows_of(connection.execute(f"SELECT * FROM {table}"))))
             except secateur.Error as error:
                 if _fails_unpruned(connection, sql, maker.params):
@@ -197,7 +198,7 @@ def compare_changes(seed: int, members: int, statements: int = STATEMENTS_PER_WO
             assert found == rows, (
                 f"{where}: the table has {sorted(set(found) - set(rows))} instead of {sorted(set(rows) - set(found))}"
             )
-            assert count == expected, f"{where}: {count} rows are said to have changed, not {expected}"
+            assert returned == expected, f"{where}: the result is {returned} and not {expected}"
     return compared
 
 

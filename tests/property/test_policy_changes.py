@@ -113,18 +113,21 @@ def compare(seed: int, changes: int = CHANGES) -> Counter[str]:
                         rng.choices(range(3), k=2),
                     )
                     text = rng.choice(["'a'", "'b'", "NULL"])
+                    maker.returns = False
                     sql, maker.params = rng.choice(_SIMPLE).format(t=table, o=other, n=n, m=m, s=text), []
                 duck.begin()
                 try:
-                    ((expected,),) = duck.execute(sql, maker.params).fetchall()
+                    changed = rows_in_duckdb(duck, sql, maker.params)
                 except duckdb.Error:
                     duck.rollback()
                     continue
+                expected = len(changed) if maker.returns else changed[0][0]
                 stays_out = duck.execute(f"FROM {table} WHERE ({seen[table]}) IS NOT TRUE").fetchall()
                 collides = duck.execute(f"FROM {table} SEMI JOIN hidden.{table} USING (k, j)").fetchall()
                 where = f"seed {seed}: {sql} with {maker.params!r} where {seen[table]}"
                 try:
-                    count, refused = conn.execute(sql, maker.params).rowcount, None
+                    cursor = conn.execute(sql, maker.params)
+                    count, refused = len(cursor.fetchall()) if maker.returns else cursor.rowcount, None
                 except secateur.Error as error:
                     count, refused = 0, error
                 if refused is not None:
