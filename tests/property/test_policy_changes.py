@@ -104,6 +104,7 @@ def compare(seed: int, changes: int = CHANGES) -> Counter[str]:
         seen = secured(world, rng, admin)
         token = cluster.tokens.create(["reader"], claims=CLAIMS).token
         with oracle(world, seen) as duck, secateur.connect(cluster.address, token=token) as conn:
+            conn.execute(f"SET pruning = {rng.choice(['on', 'on', 'off', 'verify'])}")
             for _ in range(changes):
                 maker = Changes(rng, tuple(world.tables))
                 table, sql = maker.change()

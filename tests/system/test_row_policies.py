@@ -309,7 +309,10 @@ OF_EACH_COMMAND = {
 """The values of ``v`` that change, by id; None for a row that is deleted."""
 
 
-def test_each_command_has_its_own_policies(own: Cluster, bearer: Callable[..., secateur.Connection]) -> None:
+@pytest.mark.parametrize("pruning", ["on", "verify"])
+def test_each_command_has_its_own_policies(
+    own: Cluster, bearer: Callable[..., secateur.Connection], pruning: str
+) -> None:
     with own.connect() as admin:
         admin.execute("CREATE TABLE shared (id BIGINT PRIMARY KEY, owner VARCHAR, reader VARCHAR, v BIGINT)")
         admin.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON shared TO reader")
@@ -320,6 +323,7 @@ def test_each_command_has_its_own_policies(own: Cluster, bearer: Callable[..., s
         admin.execute(f"CREATE POLICY u ON shared FOR UPDATE USING ({mine})")
         admin.execute(f"CREATE POLICY d ON shared FOR DELETE USING ({mine} AND v = 0)")
         conn = bearer()
+        conn.execute(f"SET pruning = {pruning}")
         for sql, changed in OF_EACH_COMMAND.items():
             admin.execute("DELETE FROM shared")
             admin.cursor().executemany("INSERT INTO shared VALUES (?, ?, ?, ?)", OWN_AND_READ)
