@@ -322,6 +322,8 @@ _TELLING: Final = frozenset(
     )
 )
 """The system tables in which values of rows, or what others do, can be read."""
+_LISTING: Final = frozenset(f"secateur.{name}" for name in ("tables", "columns", "checks", "indexes"))
+"""The system tables that describe tables, one in each row: everybody reads what they say of those with a grant."""
 Admitted: TypeAlias = dict[str, tuple[tuple[int, str | None], ...]]
 """Plans that a principal may execute, by their ids: the parameters that are claims, by index, with their values."""
 
@@ -382,6 +384,14 @@ class Rights:
         if self.tables is None or not self.may_name(table):
             self.check_reads((table,))
 
+    def listed(self, name: str) -> PolicyFilter | None:
+        """The condition on the rows of a system table, by its name; None where all may be read."""
+        if self.tables is None or f"secateur.{name}" not in _LISTING - self.tables[Privilege.SELECT]:
+            return None
+        named = ", ".join(map(text_literal, sorted(frozenset().union(*self.tables.values()))))
+        condition = RowCondition((f"lower(table_name) IN ({named})",), ("table_name",)) if named else NO_ROW
+        return PolicyFilter(condition, ("grants",))
+
     def check_reads(self, tables: Iterable[str]) -> None:
         """Refuse to read tables.
 
@@ -399,7 +409,7 @@ class Rights:
                     " roles to which it was granted"
                 )
             return
-        missing = frozenset(tables) - self.tables[Privilege.SELECT]
+        missing = frozenset(tables) - self.tables[Privilege.SELECT] - _LISTING
         if missing:
             raise self._refusal([TableGrant(table, Privilege.SELECT) for table in missing])
 

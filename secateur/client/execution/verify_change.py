@@ -23,7 +23,7 @@ from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.select import run_select
 from secateur.client.execution.verify import same_rows
 from secateur.client.session import Session
-from secateur.errors import AuthenticationError, InterfaceError, PruningMismatchError
+from secateur.errors import InterfaceError, PruningMismatchError
 from secateur.partitioning.tables.row_ids import WITH_ROW_IDS, without_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.arrow_layout import without_struct_offsets
@@ -146,11 +146,8 @@ def _set_clock(database: duckdb.DuckDBPyConnection, started: float) -> None:
 
 
 def _views(session: Session) -> list[str]:
-    """The statements that make the views, in an order in which they can be made; none where they cannot be read."""
-    try:
-        rows, _ = _read(session, "SELECT sql FROM secateur.tables WHERE table_type = 'VIEW'")
-    except AuthenticationError:
-        return []
+    """The statements that make the views, in an order in which they can be made."""
+    rows, _ = _read(session, "SELECT sql FROM secateur.tables WHERE table_type = 'VIEW'")
     return [str(sql) for sql in rows.column(0).to_pylist()]
 
 

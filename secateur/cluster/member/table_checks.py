@@ -76,10 +76,14 @@ def check_plan(
                 " connection: nothing was done"
             )
     for scan in plan.scans:
-        if scan.is_fetched:
+        if scan.external is not None:
             continue
-        guards = rights.guards.get(table(scan.table_id).origin)
-        if scan.policy != ("" if guards is None else guards.scans[scan.policy_command].condition.text):
+        if scan.system is not None:
+            guard = rights.listed(scan.system)
+        else:
+            guards = rights.guards.get(table(scan.table_id).origin)
+            guard = None if guards is None else guards.scans[scan.policy_command]
+        if scan.policy != ("" if guard is None else guard.condition.text):
             raise TopologyChangedError(
                 f"the statement was planned for other row policies on {scan.table}: plan it again", table=scan.table
             )

@@ -127,7 +127,9 @@ def secured(**usings: str) -> Rights:
 def test_a_plan_has_the_policies_of_whoever_sends_it(
     usings: dict[str, str], policy: str, command: PolicyCommand, is_refused: bool
 ) -> None:
-    scan = SimpleNamespace(is_fetched=False, table_id=7, table="t", policy=policy, policy_command=command)
+    scan = SimpleNamespace(
+        is_fetched=False, table_id=7, table="t", policy=policy, policy_command=command, system=None, external=None
+    )
     plan: Any = SimpleNamespace(tables_read=frozenset({"t"}), claims=(), scans=(scan,), plan_id="p")
     rights = secured(**usings)
     for _ in range(2):  # what was found to be good once is not looked at again
