@@ -323,7 +323,7 @@ _TELLING: Final = frozenset(
 )
 """The system tables in which values of rows, or what others do, can be read."""
 _LISTING: Final = frozenset(f"secateur.{name}" for name in ("tables", "columns", "checks", "indexes"))
-"""The system tables that describe tables, one in each row: everybody reads what they say of those with a grant."""
+"""The system tables that describe tables, one in each row: who has grants reads what they say of the granted ones."""
 Admitted: TypeAlias = dict[str, tuple[tuple[int, str | None], ...]]
 """Plans that a principal may execute, by their ids: the parameters that are claims, by index, with their values."""
 
@@ -385,12 +385,13 @@ class Rights:
             self.check_reads((table,))
 
     def listed(self, name: str) -> PolicyFilter | None:
-        """The condition on the rows of a system table, by its name; None where all may be read."""
-        if self.tables is None or f"secateur.{name}" not in _LISTING - self.tables[Privilege.SELECT]:
+        """The condition on the rows of a system table, by its name; None where all may be read, or none."""
+        if self.tables is None or not any(self.tables.values()):
+            return None
+        if f"secateur.{name}" not in _LISTING - self.tables[Privilege.SELECT]:
             return None
         named = ", ".join(map(text_literal, sorted(frozenset().union(*self.tables.values()))))
-        condition = RowCondition((f"lower(table_name) IN ({named})",), ("table_name",)) if named else NO_ROW
-        return PolicyFilter(condition, ("grants",))
+        return PolicyFilter(RowCondition((f"lower(table_name) IN ({named})",), ("table_name",)), ("grants",))
 
     def check_reads(self, tables: Iterable[str]) -> None:
         """Refuse to read tables.
@@ -409,7 +410,9 @@ class Rights:
                     " roles to which it was granted"
                 )
             return
-        missing = frozenset(tables) - self.tables[Privilege.SELECT] - _LISTING
+        missing = frozenset(tables) - self.tables[Privilege.SELECT]
+        if missing and any(self.tables.values()):
+            missing -= _LISTING
         if missing:
             raise self._refusal([TableGrant(table, Privilege.SELECT) for table in missing])
 
@@ -446,11 +449,12 @@ class Rights:
         )
 
     def _refusal(self, grants: Sequence[TableGrant]) -> AuthenticationError:
-        right = grants_text(grants)
+        right, roles = grants_text(grants), self.token.roles
+        granted = (grant.sql(roles[0]) for grant in grants if roles)
         return AuthenticationError(
             f"this needs a token with {right!r}, and the token {self.token.id!r} of this connection has"
-            f" {self.token.title!r}; nothing was done: who has a token with the role 'admin' can make one by"
-            f" tokens.create({right!r})"
+            f" {self.token.title!r}; nothing was done: who has a token with the role 'admin' can"
+            f" {'; '.join(granted) or f'make one by tokens.create({right!r})'}"
         )
 
 

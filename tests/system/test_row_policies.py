@@ -344,6 +344,16 @@ def test_each_command_has_its_own_policies(
         admin.execute("DROP TABLE shared")
 
 
+def test_a_refusal_says_what_its_role_needs(
+    admin: secateur.Connection, bearer: Callable[..., secateur.Connection]
+) -> None:
+    with pytest.raises(AuthenticationError, match=r"role 'admin' can GRANT SELECT ON secateur\.jobs TO reader"):
+        bearer().execute("FROM secateur.jobs")
+    admin.execute("GRANT SELECT, INSERT ON orders TO clerk")
+    with pytest.raises(AuthenticationError, match=r"can GRANT DELETE ON orders TO clerk"):
+        bearer("C2", "clerk").execute("DELETE FROM orders")
+
+
 def test_other_doors(
     own: Cluster, admin: secateur.Connection, bearer: Callable[..., secateur.Connection], tmp_path: Path
 ) -> None:
