@@ -68,7 +68,7 @@ class MemberCoordinatedChanges:
         self._places = storage.places
         self._row_guards = row_guards
         self._statements = statements
-        self._plans = statements.plans
+        self._plans = statements.prepared.plans
         self._loads = loads
         self._peers = peers
         self._executor = executor

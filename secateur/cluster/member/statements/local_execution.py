@@ -9,7 +9,8 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from secateur.engine.kernels.fragment import Fragment
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.engine.kernels.fragment import Fragment, run
 from secateur.engine.sql.select_plan import PinnedScan, ScanPlan, SelectPlan
 from secateur.errors import ParameterError, TopologyChangedError
 from secateur.storage.member_store import MemberStore
@@ -37,6 +38,10 @@ class LocalExecution(msgspec.Struct, frozen=True):
     def by_duckdb(self) -> LocalExecution:
         """The same call after the arrow kernel has declined it: for a thread, as DuckDB may take long."""
         return LocalExecution(replace(self.fragment, arrow=None), self.relations, False)
+
+    def answered(self, params: Sequence[Any], stop: Cancellation | None = None) -> pa.Table:
+        """All rows of the answer; in a thread with what stops the call."""
+        return run(self.fragment, self.relations, params, cancellation=stop)
 
     @property
     def rows(self) -> int:

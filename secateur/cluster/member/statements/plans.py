@@ -11,7 +11,6 @@ from secateur.cluster.member.statements.local_execution import check_count
 from secateur.duckdb_expressions import complete, complete_without_evaluation
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.threads import in_thread
-from secateur.errors import TopologyChangedError
 from secateur.protocol.query import GetPlan
 
 
@@ -19,7 +18,6 @@ class MemberPlans:
     """Keeps plans, and fetches those that are missing. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
         fetch: Gets a plan that is not kept here.
         kept_max: Plans kept.
         executor: Threads for expressions that DuckDB evaluates.
@@ -32,13 +30,11 @@ class MemberPlans:
 
     def __init__(
         self,
-        member_id: str,
         fetch: Callable[[GetPlan], Awaitable[SelectPlan]],
         kept_max: int,
         executor: Executor,
         statistics_version: Callable[[], int],
     ) -> None:
-        self._member_id = member_id
         self._fetch = fetch
         self._executor = executor
         self.kept: OrderedDict[str, SelectPlan] = OrderedDict()
@@ -72,20 +68,16 @@ class MemberPlans:
                 kept.popitem(last=False)
         return plan
 
-    def found_plan(self, plan_id: str) -> SelectPlan | None:
-        """A plan, if it is kept here."""
-        return self.kept.get(plan_id)
-
-    def kept_plan(self, plan_id: str) -> SelectPlan:
-        """A plan that is kept here.
-
-        Raises:
-            TopologyChangedError: There is none of this id.
-        """
+    def used(self, plan_id: str) -> SelectPlan | None:
+        """A plan, if it is kept here: it then is the one that was used last."""
         plan = self.kept.get(plan_id)
-        if plan is None:
-            raise TopologyChangedError(f"member {self._member_id} does not keep plan {plan_id}", plan=plan_id)
+        if plan is not None:
+            self.kept.move_to_end(plan_id)
         return plan
+
+    def statistics_of(self, plan: SelectPlan) -> int:
+        """The newest version of the statistics, for a plan that depends on them; else 0."""
+        return self.statistics_version() if plan.is_estimated else 0
 
     def is_system(self, plan_id: str) -> bool:
         """Whether a plan that is kept here reads system tables only."""
