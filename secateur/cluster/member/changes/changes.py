@@ -29,13 +29,8 @@ from secateur.cluster.member.changes.keyed_changes import KeyedChanges
 from secateur.cluster.member.changes.row_guards import RowGuards
 from secateur.cluster.member.member_replication import MemberReplication
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.statements.local_execution import (
-    LocalExecution,
-    bound_partitions,
-    check_versions,
-    local_execution,
-)
-from secateur.cluster.member.statements.plans import MemberPlans
+from secateur.cluster.member.statements.local_reads import LocalExecution, local_execution
+from secateur.cluster.member.statements.plans import MemberPlans, bound_partitions, check_versions
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.sql.row_changes import RowChanges
 from secateur.engine.sql.row_upsert import RowConflict, RowUpsert

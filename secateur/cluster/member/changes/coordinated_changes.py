@@ -20,7 +20,7 @@ from secateur.cluster.member.changes.loads import MemberLoads
 from secateur.cluster.member.changes.row_guards import RowGuards
 from secateur.cluster.member.jobs import KeptResults
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.statements.local_execution import check_versions
+from secateur.cluster.member.statements.plans import check_versions
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import work_of

@@ -11,8 +11,8 @@ import msgspec
 import pyarrow as pa
 
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.statements.local_execution import bound_partitions, check_versions
 from secateur.cluster.member.statements.native_answers import NativeAnswers
+from secateur.cluster.member.statements.plans import bound_partitions, check_versions
 from secateur.cluster.member.statements.prepared_statements import PreparedStatements
 from secateur.cluster.member.statements.reads import Acknowledgements, after, partitions_read
 from secateur.cluster.member.statements.serving_programs import FewRowsRead, compile_few

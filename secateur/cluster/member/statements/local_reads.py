@@ -9,24 +9,33 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 
 from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.member_threads import MemberThreads
-from secateur.cluster.member.statements.local_execution import LocalExecution, local_execution
 from secateur.cluster.member.statements.prepared_statements import read_here
 from secateur.cluster.member.statements.reads import Deliver, Found, Read, Taken
 from secateur.cluster.statement_profile import work_of
-from secateur.engine.kernels.fragment import answer_by_arrow, open_answer, run
+from secateur.engine.kernels.duckdb.cancellation import Cancellation
+from secateur.engine.kernels.fragment import Fragment, answer_by_arrow, open_answer, run
 from secateur.engine.sql.row_stream import FragmentRowStream, LocalRowStream, RowStream
+from secateur.engine.sql.select_plan import PinnedScan, SelectPlan
 from secateur.engine.threads import WORK, in_thread
 from secateur.engine_limits import EngineLimits
 from secateur.protocol.metrics import StageWork
 from secateur.protocol.query import Executed
+from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, decode_table
+
+_INLINE_ROWS_MAX: Final = 20_000
+"""Up to here the arrow kernel is done before a thread would have woken up; the event loop is held for less than a
+millisecond.
+"""
 
 
 class LocalReads:
@@ -110,3 +119,71 @@ class LocalReads:
             threads,
             self._limits,
         )
+
+
+class LocalExecution(msgspec.Struct, frozen=True):
+    """One kernel call.
+
+    Attributes:
+        fragment: The fragment to run.
+        relations: The rows it reads, as they were when the call was made.
+        is_quick: Whether it may run on the event loop.
+    """
+
+    fragment: Fragment
+    relations: dict[str, pa.Table]
+    is_quick: bool
+
+    def by_duckdb(self) -> LocalExecution:
+        """The same call after the arrow kernel has declined it: for a thread, as DuckDB may take long."""
+        return LocalExecution(replace(self.fragment, arrow=None), self.relations, False)
+
+    def answered(self, params: Sequence[Any], stop: Cancellation | None = None) -> pa.Table:
+        """All rows of the answer; in a thread with what stops the call."""
+        return run(self.fragment, self.relations, params, cancellation=stop)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that it reads."""
+        return sum(relation.num_rows for relation in self.relations.values())
+
+    @property
+    def is_long_row_by_row(self) -> bool:
+        """Whether it reads many rows of one relation and may answer them part by part."""
+        return self.fragment.is_row_by_row and all(
+            relation.num_rows > _INLINE_ROWS_MAX for relation in self.relations.values()
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it reads no row, because the requested keys do not exist.
+
+        The plan's answer over no rows, if it has one, is then the answer.
+        """
+        return not any(relation.num_rows for relation in self.relations.values())
+
+
+def local_execution(
+    store: MemberStore, plan: SelectPlan, params: Sequence[Any], partitions: Sequence[Sequence[int]], *, pruning: bool
+) -> LocalExecution:
+    """Read the partitions of each scan, and choose the fragment.
+
+    Raises:
+        UnknownTableError, TopologyChangedError: They are not here.
+    """
+    arrow = plan.local.arrow
+    relations, rows, is_decided = {}, 0, False
+    for scan, ids in zip(plan.scans, partitions, strict=True):
+        if isinstance(scan, PinnedScan):
+            name, relation = scan.given
+        else:
+            keys, is_decided = scan.keys.search(params) if pruning else (None, False)
+            name, relation = scan.relation, store.relation(scan.table_id, ids, scan.columns, keys)
+        relations[name] = relation
+        rows += relation.num_rows
+    if arrow is not None and arrow.sources:
+        rows -= sum(relations[name].num_rows for name in arrow.searched_relations)
+    if arrow is None or rows > _INLINE_ROWS_MAX:
+        return LocalExecution(plan.local, relations, False)
+    searched = plan.searched if is_decided else None
+    return LocalExecution(plan.local if searched is None else searched, relations, True)

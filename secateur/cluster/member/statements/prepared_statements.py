@@ -22,12 +22,12 @@ from msgspec import structs
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.member_threads import THIS_MEMBER, MemberThreads
 from secateur.cluster.member.statements.external_reads import ExternalReads
-from secateur.cluster.member.statements.local_execution import (
+from secateur.cluster.member.statements.plans import (
+    MemberPlans,
     bound_partitions,
     check_bound,
     check_versions,
 )
-from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.statements.reads import Read
 from secateur.cluster.peers import MemberConnections
 from secateur.engine.runtime.runtime import JobRuntime
