@@ -14,8 +14,7 @@ are given in one turn of the event loop.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -164,14 +163,14 @@ class StatementRunner:
         plan, asked = await self.prepared.ready(asked)
         asked = structs.replace(asked, grant=None if has_rows else _PROFILED_BYTES)
         read, waiting = self.prepared.placed(plan, asked, peer, is_profiled=True), None
-        for taken in self._takers(read):
+        rungs, profiled = iter(self._rungs), None
+        while profiled is None:
+            taken = self._taken(read, rungs)
             assert not isinstance(taken, Reply)
             if read.is_here and peer is not THIS_MEMBER:
                 waiting = self._acknowledged(partitions_read(plan, read.partitions))
-            profiled: Reply[Profiled] | None = await self._ran(taken, read, partial(_profiled, read))
-            if profiled is not None:
-                return profiled if waiting is None else await after(waiting, profiled)
-        raise AssertionError("the last rung runs every read")
+            profiled = await self._ran(taken, read, partial(_profiled, read))
+        return profiled if waiting is None else await after(waiting, profiled)
 
     async def rows(
         self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool, profiled: bool
@@ -212,10 +211,10 @@ class StatementRunner:
                 plan = plan.as_written()
             read = self.prepared.placed(plan, asked, peer)
             self._hot_keys.executed(plan, asked.params)
-            takers = self._takers(read)
-            first = next(takers)
+            rungs = iter(self._rungs)
+            first = self._taken(read, rungs)
             waits = waits and not plan.reads_system_tables_only
-            answering = first if isinstance(first, Reply) else self._run_later(first, takers, read, waits=waits)
+            answering = first if isinstance(first, Reply) else self._run_later(first, rungs, read, waits=waits)
             if not read.is_here:
                 return answering  # the owners wait
             partitions = read.partitions
@@ -223,24 +222,23 @@ class StatementRunner:
         waiting = None if peer is THIS_MEMBER else self._acknowledged(partitions_read(plan, partitions))
         return answering if waiting is None else after(waiting, answering)
 
-    def _takers(self, read: Read) -> Iterator[Reply[Executed] | Taken]:
-        """What each rung that takes a read does for it."""
-        for rung in self._rungs:
+    def _taken(self, read: Read, rungs: Iterator[Rung]) -> Reply[Executed] | Taken:
+        """What the next rung that takes a read does for it."""
+        for rung in rungs:
             taken = rung.take(read)
             if taken is not None:
-                yield taken
+                return taken
+        raise AssertionError("the last rung runs every read")
 
     async def _run_later(
-        self, first: Taken, others: Iterable[Reply[Executed] | Taken], read: Read, *, waits: bool
+        self, taken: Reply[Executed] | Taken, rungs: Iterator[Rung], read: Read, *, waits: bool
     ) -> Reply[Executed]:
         """Run a read on the first rung that does not leave it to the next, each in its turn.
 
         Raises:
             LimitExceededError: Too many statements wait; nothing was done.
         """
-        for taken in itertools.chain((first,), others):
-            if isinstance(taken, Reply):
-                return taken
+        while not isinstance(taken, Reply):
             async with taken.admission.admitted(read.peer) if waits else nullcontext(False) as has_waited:
                 if has_waited:  # over the rows and owners of now
                     answer = self._run(read.plan, read.asked, read.peer, waits=False)
@@ -248,7 +246,8 @@ class StatementRunner:
                 reply: Reply[Executed] | None = await self._ran(taken, read, partial(self._reply, read))
             if reply is not None:
                 return reply
-        raise AssertionError("the last rung runs every read")
+            taken = self._taken(read, rungs)
+        return taken
 
     async def _ran(self, taken: Taken, read: Read, deliver: Deliver) -> Reply[Any] | None:
         with self._results.running(read.peer):
