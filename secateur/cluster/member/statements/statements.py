@@ -213,7 +213,6 @@ class StatementRunner:
             self._hot_keys.executed(plan, asked.params)
             rungs = iter(self._rungs)
             first = self._taken(read, rungs)
-            waits = waits and not plan.reads_system_tables_only
             answering = first if isinstance(first, Reply) else self._run_later(first, rungs, read, waits=waits)
             if not read.is_here:
                 return answering  # the owners wait
@@ -238,6 +237,7 @@ class StatementRunner:
         Raises:
             LimitExceededError: Too many statements wait; nothing was done.
         """
+        waits = waits and not read.plan.reads_system_tables_only
         while not isinstance(taken, Reply):
             async with taken.admission.admitted(read.peer) if waits else nullcontext(False) as has_waited:
                 if has_waited:  # over the rows and owners of now
