@@ -335,11 +335,11 @@ class MemberTableChecks:
 
     def _with_plans(self, plan_ids: Sequence[str], check: Callable[[SelectPlan], None]) -> Awaitable[None] | None:
         """Check plans, now if all of them are kept here."""
-        try:
-            for plan_id in plan_ids:
-                check(self._plans.kept_plan(plan_id))
-        except TopologyChangedError:
-            return self._with_fetched(plan_ids, check)
+        for plan_id in plan_ids:
+            plan = self._plans.used(plan_id)
+            if plan is None:
+                return self._with_fetched(plan_ids, check)
+            check(plan)
         return None
 
     async def _with_fetched(self, plan_ids: Sequence[str], check: Callable[[SelectPlan], None]) -> None:

@@ -34,7 +34,7 @@ PEER = PeerInfo(1, "test", "test", True)
 
 def handled(steps: SteppedQuery | None, *readable: str) -> Any:
     plans = SimpleNamespace(
-        kept_plan=lambda plan: SimpleNamespace(tables_read=frozenset(TABLES[plan]), claims=(), scans=(), plan_id=plan)
+        used=lambda plan: SimpleNamespace(tables_read=frozenset(TABLES[plan]), claims=(), scans=(), plan_id=plan)
     )
     storage = SimpleNamespace(snapshots=None, places=SimpleNamespace(table=None, tables=None))
     checks = MemberTableChecks(plans, storage, None)  # type: ignore[arg-type]
