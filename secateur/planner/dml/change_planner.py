@@ -18,15 +18,30 @@ from secateur.engine.sql.keyed_change import KeyedChange, ReturnedRow
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import Error
 from secateur.partitioning.tables.table import TableDef
+from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.insert import Insert, InsertValues, ValuesRows
-from secateur.planner.dml.insert_row_changes import PlanQuery, find_row_upsert, insert_row_changes, key_query
+from secateur.planner.dml.insert_row_changes import (
+    PlanQuery,
+    find_row_upsert,
+    insert_row_changes,
+    keeps_plain_keys,
+    key_query,
+)
 from secateur.planner.dml.merge import Merge
-from secateur.planner.dml.row_changes import RowChangesQuery
+from secateur.planner.dml.row_changes import Change
 from secateur.planner.dml.searched_change import SearchedChange, check_columns, check_reading, is_local
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.positions import syntax_error
 from secateur.protocol.changes import ROW_CHANGES
-from secateur.protocol.statements import ChangeKind, ChangeStatement, CoordinatedChange, InsertMode, InsertSelect
+from secateur.protocol.statements import (
+    ChangeKind,
+    ChangeStatement,
+    CoordinatedChange,
+    InsertMode,
+    InsertSelect,
+    Statement,
+    TextualParameters,
+)
 from secateur.protocol.tokens import Privilege
 
 _EVERY_ROW: Final = "every row is deleted: add WHERE to delete some of them"
@@ -61,12 +76,29 @@ class ChangePlanner:
         self._replaced_by = replaced_by
         self._may_wait = may_wait
 
-    def searched(self, change: SearchedChange) -> ChangeStatement[PlannedSelect] | CoordinatedChange[PlannedSelect]:
-        """Plan an UPDATE, DELETE or TRUNCATE.
+    def plan(self, change: Insert | Merge | SearchedChange, textual: TextualParameters) -> Statement:
+        """Plan a statement.
+
+        Args:
+            change: The statement.
+            textual: Its parameters that are texts to check.
 
         Raises:
             Error: The statement is invalid; with the position.
         """
+        planned: Statement
+        match change:
+            case Insert():
+                planned = self._insert(change)
+            case Merge():
+                planned = self._merge(change)
+            case SearchedChange():
+                planned = self._searched(change)
+        if isinstance(planned, InsertValues):
+            return with_plan(planned, textual=textual)
+        return planned.with_queries(lambda query: with_plan(query, textual=textual)) if textual else planned
+
+    def _searched(self, change: SearchedChange) -> ChangeStatement[PlannedSelect] | CoordinatedChange[PlannedSelect]:
         in_place = None
         if change.stays:
             query, columns = change.in_partitions()
@@ -78,35 +110,25 @@ class ChangePlanner:
                 scans = tuple(replace(scan, reason=scan.reason and _EVERY_ROW) for scan in select.plan.scans)
                 select = with_plan(select, plan=replace(select.plan, scans=scans, plan_id="").named())
             if is_local(select):
-                in_place = ChangeStatement(change.target.table, change.kind, _needing(select, change.privileges))
+                in_place = ChangeStatement(change.table, change.kind, _needing(select, change.privileges))
                 if change.returning is None:
                     return in_place
         changes = change.row_changes()
-        check_reading(self._sql, changes.query, change.action, change.target.end)
-        planned = self._coordinated(changes)
+        check_reading(self._sql, changes, change.action, change.target.end)
+        planned = self._coordinated(change, changes)
         if in_place is not None:
             plan, deletes = in_place.select.plan, in_place.kind is ChangeKind.DELETE
             if KeyedChange.of(plan, in_place.table, deletes=deletes) is not None:
                 return _returning_row(planned, in_place.select, in_place.kind)
         return planned
 
-    def merge(self, merge: Merge) -> CoordinatedChange[PlannedSelect]:
-        """Plan a MERGE.
-
-        Raises:
-            Error: The statement is invalid; with the position.
-        """
+    def _merge(self, merge: Merge) -> CoordinatedChange[PlannedSelect]:
         columns = (
             [name for name, _ in merge.source_query().plan(self._plan).plan.columns] if merge.needs_columns else []
         )
-        return self._coordinated(merge.row_changes(columns))
+        return self._coordinated(merge, merge.row_changes(columns))
 
-    def insert(self, insert: Insert) -> InsertValues | InsertSelect[PlannedSelect] | CoordinatedChange[PlannedSelect]:
-        """Plan an INSERT.
-
-        Raises:
-            Error: The statement is invalid; with the position.
-        """
+    def _insert(self, insert: Insert) -> InsertValues | InsertSelect[PlannedSelect] | CoordinatedChange[PlannedSelect]:
         if isinstance(insert.source, ValuesRows):
             assert insert.columns is not None
             if insert.is_load and insert.ctes is None:
@@ -114,8 +136,7 @@ class ChangePlanner:
                     return insert.values()
                 select = insert.query().plan(self._plan_source)
                 if not _needs_one_moment(select, insert):
-                    assert isinstance(insert.conflict, InsertMode)
-                    return InsertSelect(insert.target.table, insert.columns, select, insert.conflict)
+                    return InsertSelect(insert.table, insert.columns, select, insert.mode)
             change = self._values_changed(insert, insert.source, insert.columns)
             # A statement that reads other rows would read them from before the first change, not from before its own.
             if len(change.select.plan.scans) != 1:
@@ -123,7 +144,7 @@ class ChangePlanner:
             return replace(change, batch=insert.batch(is_row_compiled=change.select.plan.upsert is not None))
         select = insert.query().plan(self._plan_source)
         names = [name for name, _ in select.plan.columns]
-        table, columns = insert.target.table, insert.columns
+        table, columns = insert.table, insert.columns
         if columns is None:
             columns = tuple(table.visible_column(name).name for name in names)
         if len(columns) != len(names):
@@ -132,13 +153,12 @@ class ChangePlanner:
                 self._sql,
                 insert.source.start,
             )
-        is_partial = insert.conflict is InsertMode.UPSERT and len(columns) < len(table.columns)
+        is_partial = insert.mode is InsertMode.UPSERT and len(columns) < len(table.columns)
         if not insert.is_load or is_partial or _needs_one_moment(select, insert):
-            return self._coordinated(insert_row_changes(insert, columns))
+            return self._coordinated(insert, insert_row_changes(insert, columns))
         if [str(table.column(name).type) for name in columns] != [text for _, text in select.plan.columns]:
             select = insert.cast_query(columns).plan(self._plan_source)
-        assert isinstance(insert.conflict, InsertMode)
-        return InsertSelect(table, columns, select, insert.conflict)
+        return InsertSelect(table, columns, select, insert.mode)
 
     def _values_changed(
         self, insert: Insert, values: ValuesRows, columns: Sequence[str]
@@ -148,26 +168,27 @@ class ChangePlanner:
         Where its form without DuckDB has what nearly all executions need, the query for its row is planned later.
         """
         changes = insert_row_changes(insert, columns)
+        stays = keeps_plain_keys(insert, columns)
+        is_single_partition = stays and insert.mode is not InsertMode.APPEND and insert.returning is None
         if (
-            not (changes.is_single_partition or (changes.has_plain_keys and changes.returning is not None))
+            not (is_single_partition or (stays and insert.returning is not None))
             or len(values.values) > 1
-            or changes.table.replicated
-            or not self._replaced_by(changes.table) <= set(changes.table.primary_key)
+            or not self._meets_no_hidden_row(insert)
         ):
-            return self._coordinated(changes)
+            return self._coordinated(insert, changes, is_single_partition=is_single_partition)
         found = find_row_upsert(insert, columns, self._plan)
         if found is None:
-            return self._coordinated(changes)
+            return self._coordinated(insert, changes, is_single_partition=is_single_partition)
         upsert, uses = found
-        if changes.returning is not None:
+        if insert.returning is not None:
             select = key_query(insert, columns).plan(self._plan)
             plan = replace(select.plan, upsert=upsert, is_upsert_only=True, empty=None)
-            row = _needing(with_plan(select, plan=plan, type_uses=select.type_uses | uses), changes.privileges)
-            return _returning_row(self._coordinated(changes), row, ROW_CHANGES)
+            row = _needing(with_plan(select, plan=plan, type_uses=select.type_uses | uses), insert.privileges)
+            return _returning_row(self._coordinated(insert, changes), row, ROW_CHANGES)
 
         @cache
         def whole() -> PlannedSelect:
-            select = self._coordinated(changes).select
+            select = self._coordinated(insert, changes).select
             return with_plan(select, plan=replace(select.plan, upsert=upsert, plan_id="").named())
 
         try:
@@ -178,35 +199,47 @@ class ChangePlanner:
             select = whole()
         else:
             # The plan that is made later is the same for all statements with the id of this one.
-            origin = blake2b((keys.plan.origin + changes.query.text).encode(), digest_size=12).hexdigest()
+            origin = blake2b((keys.plan.origin + changes.text).encode(), digest_size=12).hexdigest()
             plan = replace(keys.plan, upsert=upsert, is_upsert_only=True, empty=None, origin=origin, plan_id="")
-            plan = replace(plan, privileges=changes.privileges)
+            plan = replace(plan, privileges=insert.privileges)
             select = with_plan(keys, plan=plan.named(), type_uses=keys.type_uses | uses, plan_whole=whole)
         return CoordinatedChange(
-            changes.table, select, changes.duplicate_match, is_single_partition=True, privileges=changes.privileges
+            insert.table, select, insert.duplicate_match, is_single_partition=True, privileges=insert.privileges
         )
 
-    def _coordinated(self, changes: RowChangesQuery) -> CoordinatedChange[PlannedSelect]:
-        returning = None
-        if changes.returning is not None:
-            returning = changes.returning.plan(self._plan_with_action if changes.names_action else self._plan)
-        select = _needing(changes.query.plan(self._plan), changes.privileges)
-        is_single_partition = (
-            changes.is_single_partition
-            and len(select.plan.scans) == 1
-            and not changes.table.replicated
-            # Of other tables, the row that is there may be one that policies hide: it is looked for, and is an error.
-            and self._replaced_by(changes.table) <= set(changes.table.primary_key)
-        )
+    def _coordinated(
+        self, change: Change, changes: Composed, *, is_single_partition: bool = False
+    ) -> CoordinatedChange[PlannedSelect]:
+        """Plan a change that one member computes.
+
+        Args:
+            change: The statement.
+            changes: The query for its row changes.
+            is_single_partition: Whether the primary of a partition can execute it for a key of that partition, if that
+                is all that it reads.
+        """
+        returning, names_action = None, False
+        if change.returning is not None:
+            names_action = change.returning.names_action
+            returning = change.returning.query.plan(self._plan_with_action if names_action else self._plan)
+        select = _needing(changes.plan(self._plan), change.privileges)
         return CoordinatedChange(
-            changes.table,
+            change.table,
             select,
-            changes.duplicate_match,
+            change.duplicate_match,
             returning,
-            changes.names_action,
-            is_single_partition,
-            privileges=changes.privileges,
+            names_action,
+            is_single_partition and len(select.plan.scans) == 1 and self._meets_no_hidden_row(change),
+            privileges=change.privileges,
         )
+
+    def _meets_no_hidden_row(self, change: Change) -> bool:
+        """Whether the primary of a row's key sees the row that is there, if one is.
+
+        The row may be one that policies hide: then it is looked for, and is an error.
+        """
+        table = change.table
+        return not table.replicated and self._replaced_by(table) <= set(table.primary_key)
 
 
 def _returning_row(
@@ -239,6 +272,6 @@ def _needs_one_moment(select: PlannedSelect, insert: Insert) -> bool:
     only late.
     """
     plan = select.plan
-    if any(scan.table_id == insert.target.table.table_id for scan in plan.scans):
+    if any(scan.table_id == insert.table.table_id for scan in plan.scans):
         return True
-    return insert.conflict is InsertMode.UPSERT and bool(plan.scans) and not plan.reads_fetched_rows
+    return insert.mode is InsertMode.UPSERT and bool(plan.scans) and not plan.reads_fetched_rows

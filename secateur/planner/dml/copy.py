@@ -20,9 +20,9 @@ from typing import Final, assert_never
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.sql_text import quoted
-from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.target import read_relation
+from secateur.planner.dml.values import read_column
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, read_expression

@@ -14,7 +14,7 @@ matches several rows of FROM takes the values of one of them. Columns of the pri
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from secateur.engine.sql.row_changes import RowAction
@@ -25,16 +25,15 @@ from secateur.planner.binding.functions import UNNESTING, aggregate_names
 from secateur.planner.dml.assignments import read_assignments
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.row_changes import (
-    RowChangesQuery,
-    Value,
+    Change,
     action_text,
-    assigned_values,
     column_of,
     read_returning,
     row_changes_items,
     target_text,
 )
 from secateur.planner.dml.target import ChangeTarget, read_relation, read_target
+from secateur.planner.dml.values import Value
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located, syntax_error
@@ -49,28 +48,20 @@ _OF_OTHERS: Final = (("CASCADE",), ("RESTRICT",), ("RESTART", "IDENTITY"), ("CON
 
 
 @dataclass(frozen=True, slots=True)
-class SearchedChange:
+class SearchedChange(Change):
     """A parsed UPDATE, DELETE or TRUNCATE.
 
     Attributes:
         action: UPDATE or DELETE.
-        target: The table that it changes.
         values: The new values by column; none of a DELETE.
-        ctes: Its WITH clause.
         sources: The tables of its FROM or USING clause.
         where: Its WHERE clause.
-        returning: As :func:`~secateur.planner.dml.row_changes.read_returning`.
     """
 
-    sql: str
-    parameters: Parameters
     action: RowAction
-    target: ChangeTarget
-    values: dict[str, Value] = field(default_factory=dict)
-    ctes: TextSpan | None = None
+    values: dict[str, Value]
     sources: TextSpan | None = None
     where: TextSpan | None = None
-    returning: tuple[Composed, bool] | None = None
 
     @property
     def kind(self) -> ChangeKind:
@@ -79,13 +70,20 @@ class SearchedChange:
 
     @property
     def privileges(self) -> tuple[Privilege, ...]:
-        """What it needs with the table."""
         return (Privilege.DELETE if self.action is RowAction.DELETE else Privilege.UPDATE,)
+
+    @property
+    def assigned(self) -> list[tuple[str, Value]]:
+        return list(self.values.items())
+
+    @property
+    def duplicate_match(self) -> DuplicateMatchPolicy:
+        return DuplicateMatchPolicy.FIRST
 
     @property
     def stays(self) -> bool:
         """Whether rows stay in their partitions, so that members can change them in place."""
-        moves = any(column in self.target.table.primary_key for column in self.values)
+        moves = any(column in self.table.primary_key for column in self.values)
         return not moves and self.ctes is None and self.sources is None
 
     def in_partitions(self) -> tuple[Composed, tuple[str, ...]]:
@@ -95,7 +93,7 @@ class SearchedChange:
         = 5``, so that the planner's treatment of queries (names, types, pruning, positions of errors) applies to
         changes, too. Members run the query where the rows are, and write its result.
         """
-        table, values = self.target.table, self.values
+        table, values = self.table, self.values
         unchanged = (column.name for column in table.columns if column.name not in values)
         columns = table.primary_key if self.kind is ChangeKind.DELETE else (*values, *unchanged)
         # The target comes first, so that it is the first scan whatever subqueries the values have.
@@ -105,18 +103,18 @@ class SearchedChange:
             if name in values:
                 # Lists may have any length here: who conforms the rows names the column of one that is wrong.
                 type_ = table.column(name).type.of_any_length
-                composer.say("CAST((", *values[name], f") AS {type_}) AS {quoted(name)}")
+                composer.say("CAST((", *values[name].words, f") AS {type_}) AS {quoted(name)}")
             else:
                 composer.say(column_of(self.target, name))
         if self.where is not None:
             composer.say(" ", self.where)
         return composer.finish(), columns
 
-    def row_changes(self) -> RowChangesQuery:
+    def row_changes(self) -> Composed:
         """The query for the row changes; deleted rows themselves are read only where they are to be returned."""
-        values = self.values
+        values = {name: value.words for name, value in self.values.items()}
         if self.action is RowAction.DELETE and self.returning is None:
-            values = {column.name: ("NULL",) for column in self.target.table.columns}
+            values = {column.name: ("NULL",) for column in self.table.columns}
         composer = Composer(self.sql, self.parameters, self.ctes)
         composer.say("SELECT ")
         row_changes_items(composer, self.target, (action_text(self.action),), values)
@@ -128,9 +126,7 @@ class SearchedChange:
         composer.say(target_text(self.target))
         if self.where is not None:
             composer.say(" ", self.where)
-        query, names_action = self.returning or (None, False)
-        first = DuplicateMatchPolicy.FIRST
-        return RowChangesQuery(self.target.table, composer.finish(), first, self.privileges, query, names_action)
+        return composer.finish()
 
 
 def read_searched_change(
@@ -151,14 +147,13 @@ def read_searched_change(
         NotSupportedError: A form that we do not have.
     """
     if cursor.at("TRUNCATE"):
-        return SearchedChange(cursor.sql, parameters, RowAction.DELETE, _read_truncated(cursor, find))
+        return SearchedChange(cursor.sql, parameters, _read_truncated(cursor, find), None, None, RowAction.DELETE, {})
     values: dict[str, Value] = {}
     if cursor.accept("UPDATE"):
         action, joins = RowAction.UPDATE, "FROM"
         target = read_target(cursor, find)
         cursor.expect("SET")
-        assignments = read_assignments(cursor, target.table, "FROM", "WHERE", "RETURNING")
-        values = assigned_values(assignments, target.table)
+        values = read_assignments(cursor, target.table, "FROM", "WHERE", "RETURNING")
     else:
         action, joins = RowAction.DELETE, "USING"
         cursor.expect("DELETE")
@@ -168,7 +163,7 @@ def read_searched_change(
     before = "',', " if values else ""
     where = read_clause(cursor, f"{before}{joins}, WHERE or the end of the statement")
     returning = read_returning(cursor, target, parameters)
-    return SearchedChange(cursor.sql, parameters, action, target, values, ctes, sources, where, returning)
+    return SearchedChange(cursor.sql, parameters, target, ctes, returning, action, values, sources, where)
 
 
 def _read_truncated(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeTarget:
