@@ -164,26 +164,15 @@ class Merge(Change):
             chosen[column.name] = stays if all(value == stays for value in each) else _decided(clauses, each)
         actions = [_action(clause) for clause in clauses]
         row_changes_items(composer, target, _decided(clauses, actions), chosen, is_there=is_there)
-        item, key = target_text(target), column_of(target, table.primary_key[0])
-        source, alias = f"{_SOURCE} AS {quoted(self.alias)}", quoted(self.alias)
+        there, given = target_text(target), f"{_SOURCE} AS {quoted(self.alias)}"
         match kind:
             case _Kind.MATCHED:
-                composer.say(f" FROM {item} JOIN {source} ON ", *self._condition())
+                joined = f"{there} JOIN {given}"
             case _Kind.NOT_MATCHED:
-                composer.say(
-                    f" FROM (SELECT {alias}.* FROM {source} LEFT JOIN {item} ON ",
-                    *self._condition(),
-                    f" WHERE {key} IS NULL) AS {alias}",
-                )
+                joined = f"{given} ANTI JOIN {there}"
             case _Kind.BY_SOURCE:
-                own = quoted(target.alias)
-                columns_there = ", ".join(column_of(target, column.name) for column in table.columns)
-                marked = f'(SELECT *, TRUE AS "is source" FROM {_SOURCE}) AS {alias}'
-                composer.say(
-                    f" FROM (SELECT {columns_there} FROM {item} LEFT JOIN {marked} ON ",
-                    *self._condition(),
-                    f' WHERE {alias}."is source" IS NULL) AS {own}',
-                )
+                joined = f"{there} ANTI JOIN {given}"
+        composer.say(f" FROM {joined} ON ", *self._condition())
 
     def _condition(self) -> Words:
         if isinstance(self.on, TextSpan):
