@@ -12,9 +12,8 @@ their default, or NULL.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import replace as replace_fields
 from typing import Any, Final
 
 import pyarrow as pa
@@ -175,31 +174,20 @@ class Insert(Change):
         texts = (value.text(self.sql) for value in values if value.span is not None and not value.is_literal)
         return any(_QUERY.search(text) or not calls_only_bounded(text) for text in texts)
 
-    def made_keys(self, columns: Sequence[str]) -> list[str]:
-        """The columns of the key that the rows do not name, and that have a default."""
-        table = self.table
-        return [name for name in table.primary_key if name not in columns and name in table.defaults]
-
     def values(self) -> InsertValues:
         """The rows of a VALUES clause, for a statement that is a load."""
         assert isinstance(self.source, ValuesRows)
         assert self.columns is not None
-        table, whole = self.table, self
-        if table.defaults:  # in the query, so that all values of a statement are of one moment
-            absent = [table.column(name) for name in table.defaults if name not in self.columns]
-            made = tuple(map(default_value, absent))
-            rows = tuple((*row, *made) for row in self.source.values)
-            columns = (*self.columns, *(column.name for column in absent))
-            whole = replace_fields(self, columns=columns, source=ValuesRows(rows, self.source.span))
-        assert isinstance(whole.source, ValuesRows)
-        assert whole.columns is not None
-        template = _template(whole.columns, whole.source.values, self.parameters, self.mode)
+        # Defaults are in the query, so that all values of a statement are of one moment.
+        absent = [name for name in self.table.defaults if name not in self.columns]
+        columns = (*self.columns, *absent)
+        template = _template(columns, self._rows(self.source, absent), self.parameters, self.mode)
         composer = Composer(self.sql, self.parameters, self.ctes).say("SELECT * FROM ")
         # Lists may have any length here: who evaluates the query names the column of one that is wrong.
-        types = [table.column(name).type.of_any_length for name in whole.columns]
-        self._say_values(composer, whole.source, whole.columns, types)
-        text = composer.finish().text
-        return InsertValues(table, whole.columns, text, self.mode, template, self.source.span)
+        self.say_rows(
+            composer, self.columns, absent, {name: self.table.column(name).type.of_any_length for name in columns}
+        )
+        return InsertValues(self.table, columns, composer.finish().text, self.mode, template, self.source.span)
 
     def query(self) -> Composed:
         """The query for the rows; that of VALUES has each value cast to the type of its column."""
@@ -232,8 +220,7 @@ class Insert(Change):
         cells = tuple(
             (value.parameter, name) for value, name in zip(row, columns, strict=True) if value.parameter is not None
         )
-        is_known = (value.is_literal or value.span is None or value.parameter is not None for value in row)
-        if not all(is_known) or len(cells) < len(self.parameters.spans):
+        if not all(value.is_plain or value.span is None for value in row) or len(cells) < len(self.parameters.spans):
             return None
         table = self.table
         if any(
@@ -255,36 +242,45 @@ class Insert(Change):
         self.say_rows(composer.say("SELECT * FROM "), columns)
         return composer.finish()
 
-    def say_rows(self, composer: Composer, columns: Sequence[str], made: Sequence[str] = ()) -> None:
+    def say_rows(
+        self,
+        composer: Composer,
+        columns: Sequence[str],
+        absent: Sequence[str] = (),
+        types: Mapping[str, SqlType] | None = None,
+    ) -> None:
         """Say the rows as an item of a FROM clause, with the names and types of columns of the table.
 
         Args:
             composer: Receives the text.
             columns: Those that the rows have, in order.
-            made: Others, which get their default.
+            absent: Others, which get their default.
+            types: The types of all these columns; None for those of the table.
         """
-        table = self.table
-        types = [table.column(name).type for name in (*columns, *made)]
+        names = (*columns, *absent)
+        cast_to = {name: self.table.column(name).type for name in names} if types is None else types
         if isinstance(self.source, TextSpan):
-            names = [f"c{position}" for position in range(len(columns))]
-            values = [*names, *(table.column(name).default or "NULL" for name in made)]
-            casts = zip(values, types, (*columns, *made), strict=True)
-            items = ", ".join(f"CAST({value} AS {type_}) AS {quoted(column)}" for value, type_, column in casts)
-            composer.say(f"(SELECT {items} FROM (\n", self.source, f"\n) AS source({', '.join(names)})) AS v")
-        else:
-            defaults = tuple(default_value(table.column(name)) for name in made)
-            rows = tuple((*row, *defaults) for row in self.source.values)
-            self._say_values(composer, ValuesRows(rows, self.source.span), (*columns, *made), types)
-
-    @staticmethod
-    def _say_values(composer: Composer, source: ValuesRows, columns: Sequence[str], types: Sequence[SqlType]) -> None:
+            given = [f"c{position}" for position in range(len(columns))]
+            values = [*given, *(self.table.column(name).default or "NULL" for name in absent)]
+            items = (
+                f"CAST({value} AS {cast_to[name]}) AS {quoted(name)}" for value, name in zip(values, names, strict=True)
+            )
+            composer.say(
+                f"(SELECT {', '.join(items)} FROM (\n", self.source, f"\n) AS source({', '.join(given)})) AS v"
+            )
+            return
         composer.say("(VALUES ")
-        for number, row in enumerate(source.values):
+        for number, row in enumerate(self._rows(self.source, absent)):
             composer.say(", (" if number else "(")
-            for position, (value, type_) in enumerate(zip(row, types, strict=True)):
-                composer.say(", " if position else "", "CAST(", *value.words, f" AS {type_})")
+            for position, (value, name) in enumerate(zip(row, names, strict=True)):
+                composer.say(", " if position else "", "CAST(", *value.words, f" AS {cast_to[name]})")
             composer.say(")")
-        composer.say(f") AS v({', '.join(map(quoted, columns))})")
+        composer.say(f") AS v({', '.join(map(quoted, names))})")
+
+    def _rows(self, source: ValuesRows, absent: Sequence[str]) -> list[tuple[Value, ...]]:
+        """The rows of the clause, with the defaults of other columns behind their values."""
+        defaults = [default_value(self.table.column(name)) for name in absent]
+        return [(*row, *defaults) for row in source.values]
 
 
 def read_insert(
@@ -374,7 +370,7 @@ def _template(
     cells: list[tuple[int | Literal, ...]] = []
     for values in rows:
         row = [value for value, is_made in zip(values, made, strict=True) if is_made == {False}]
-        if not all(value.is_literal or value.parameter is not None for value in row):
+        if not all(value.is_plain for value in row):
             return None
         cells.append(tuple(Literal(None) if value.parameter is None else value.parameter for value in row))
     return InsertTemplate(tuple(columns), tuple(cells), parameters.count, parameters.names)

@@ -29,7 +29,7 @@ from secateur.planner.dml.insert import Insert, ValuesRows
 from secateur.planner.dml.literal_insert import literal_column
 from secateur.planner.dml.row_changes import action_text, column_of, row_changes_items, target_text
 from secateur.planner.dml.target import ChangeTarget
-from secateur.planner.dml.values import Value, Words, default_value
+from secateur.planner.dml.values import Value, Words, cast_words, default_value, item
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters, TypeUses
 from secateur.planner.text.token_cursor import TextSpan
@@ -54,13 +54,13 @@ def insert_row_changes(insert: Insert, columns: Sequence[str]) -> Composed:
         columns: The columns of the table that its rows have, in order.
     """
     composer = Composer(insert.sql, insert.parameters, insert.ctes).say("SELECT ")
-    made = insert.made_keys(columns)
+    absent = [column.name for column in insert.table.columns if column.name not in columns]
     if insert.mode is InsertMode.APPEND:
-        values: dict[str, Words] = {name: (quoted(name),) for name in (*columns, *made)}
+        values: dict[str, Words] = {column.name: (quoted(column.name),) for column in insert.table.columns}
         row_changes_items(composer, insert.target, (action_text(RowAction.INSERT),), values, is_there=False)
-        insert.say_rows(composer.say(" FROM "), columns, made)
+        insert.say_rows(composer.say(" FROM "), columns, absent)
     else:
-        _say_merged(composer, insert, columns, made)
+        _say_merged(composer, insert, columns, absent)
     return composer.finish()
 
 
@@ -100,39 +100,26 @@ def _changed(insert: Insert, columns: Sequence[str]) -> dict[str, Value]:
     return {name: Value(None, False, default=f"{_EXCLUDED}.{quoted(name)}") for name in given}
 
 
-def _say_merged(composer: Composer, insert: Insert, columns: Sequence[str], made: Sequence[str]) -> None:
+def _say_merged(composer: Composer, insert: Insert, columns: Sequence[str], absent: Sequence[str]) -> None:
     """The rows as they are given, or as those that are there are changed by them."""
     target, table, keys = insert.target, insert.table, insert.table.primary_key
-    absent = f"{column_of(target, keys[0])} IS NULL"
+    is_new = f"CASE WHEN {column_of(target, keys[0])} IS NULL THEN "
     changed = _changed(insert, columns)
     values: dict[str, Words] = {}
     for column in table.columns:
         name = column.name
-        then = f"CASE WHEN {absent} THEN excluded.{quoted(name)} ELSE "
         stays: Words = (column_of(target, name),)
-        values[name] = (
-            (then, "CAST((", *changed[name].words, f") AS {column.type})", " END")
-            if name in changed
-            else (then, *stays, " END")
-        )
-    row_changes_items(
-        composer,
-        target,
-        (f"CASE WHEN {absent} THEN {action_text(RowAction.INSERT)} ELSE {action_text(RowAction.UPDATE)} END",),
-        values,
-    )
-    named = ", ".join(f"{text_literal(name)}: {quoted(name)}" for name in (*columns, *made))
-    nothing = "".join(
-        f", {text_literal(column.name)}: CAST({column.default or 'NULL'} AS {column.type})"
-        for column in table.columns
-        if column.name not in columns and column.name not in made
-    )
-    composer.say(f" FROM (SELECT {{{named}{nothing}}} AS excluded FROM ")
+        then = cast_words(changed[name].words, column.type) if name in changed else stays
+        values[name] = (f"{is_new}{_EXCLUDED}.{quoted(name)} ELSE ", *then, " END")
+    action = f"{is_new}{action_text(RowAction.INSERT)} ELSE {action_text(RowAction.UPDATE)} END"
+    row_changes_items(composer, target, (action,), values)
+    fields = ", ".join(f"{text_literal(column.name)}: {quoted(column.name)}" for column in table.columns)
+    composer.say(f" FROM (SELECT {{{fields}}} AS {_EXCLUDED} FROM ")
     if isinstance(insert.source, ValuesRows) and len(insert.source.values) == 1:
-        insert.say_rows(composer, columns, made)
+        insert.say_rows(composer, columns, absent)
     else:
-        insert.say_rows(composer.say('(SELECT *, row_number() OVER () AS "row" FROM '), columns, made)
-        distinct = ", ".join(map(quoted, _given(keys, (*columns, *made))))
+        insert.say_rows(composer.say('(SELECT *, row_number() OVER () AS "row" FROM '), columns, absent)
+        distinct = ", ".join(map(quoted, keys))
         composer.say(f') QUALIFY row_number() OVER (PARTITION BY {distinct} ORDER BY "row") = 1')
     composer.say(') AS "source row" LEFT JOIN ')
     if _has_plain_keys(insert, columns):
@@ -143,17 +130,9 @@ def _say_merged(composer: Composer, insert: Insert, columns: Sequence[str], made
         composer.say(target_text(target))
     composer.say(" ON ", " AND ".join(f"{column_of(target, name)} = excluded.{quoted(name)}" for name in keys))
     if insert.mode is InsertMode.IGNORE:
-        composer.say(f" WHERE {absent}")
+        composer.say(f" WHERE {column_of(target, keys[0])} IS NULL")
     elif insert.update is not None and insert.update.condition is not None:
-        composer.say(f" WHERE {absent} OR (", insert.update.condition, ")")
-
-
-def _given(keys: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """Return the key columns that the rows have, or another column if they have none.
-
-    Their key is then NULL, which is refused.
-    """
-    return [name for name in keys if name in columns] or list(columns[:1])
+        composer.say(f" WHERE {column_of(target, keys[0])} IS NULL OR (", insert.update.condition, ")")
 
 
 def _has_plain_keys(insert: Insert, columns: Sequence[str]) -> bool:
@@ -167,7 +146,7 @@ def _has_plain_keys(insert: Insert, columns: Sequence[str]) -> bool:
     ):
         return False
     cells = [row[columns.index(name)] for row in source.values for name in keys]
-    return all(cell.is_literal or cell.parameter is not None for cell in cells)
+    return all(cell.is_plain for cell in cells)
 
 
 def _say_keys(composer: Composer, insert: Insert, columns: Sequence[str]) -> None:
@@ -257,7 +236,7 @@ def _compiled(
     values = computed or {key: (column_of(insert.target, key),)}
     composer = Composer(insert.sql, insert.parameters).say(f"FROM {target_text(insert.target)} SELECT ")
     for position, (name, words) in enumerate(values.items()):
-        composer.say(", " if position else "", "CAST((", *words, f") AS {table.column(name).type}) AS {quoted(name)}")
+        composer.say(", " if position else "", *item(words, table.column(name).type, name))
     if condition is not None:
         composer.say(" WHERE (", *condition, ")")
     update = composer.finish().plan(plan)

@@ -35,7 +35,7 @@ from secateur.planner.dml.row_changes import (
     target_text,
 )
 from secateur.planner.dml.target import read_target
-from secateur.planner.dml.values import Value, Words, default_value, of_columns, read_columns, read_list
+from secateur.planner.dml.values import Value, Words, cast_words, default_value, of_columns, read_columns, read_list
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import (
@@ -158,9 +158,7 @@ class Merge(Change):
         chosen: dict[str, Words] = {}
         for column in table.columns:
             stays: Words = (column_of(target, column.name),) if is_there else default_value(column).words
-            each = [
-                ("CAST((", *own[column.name], f") AS {column.type})") if column.name in own else stays for own in values
-            ]
+            each = [cast_words(own[column.name], column.type) if column.name in own else stays for own in values]
             chosen[column.name] = stays if all(value == stays for value in each) else _decided(clauses, each)
         actions = [_action(clause) for clause in clauses]
         row_changes_items(composer, target, _decided(clauses, actions), chosen, is_there=is_there)

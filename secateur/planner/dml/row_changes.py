@@ -19,7 +19,7 @@ from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.functions import UNNESTING, aggregate_names
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.target import ChangeTarget
-from secateur.planner.dml.values import Value, Words, default_value
+from secateur.planner.dml.values import Value, Words, default_value, item
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression
@@ -113,9 +113,7 @@ def row_changes_items(
         composer.say(f', {old} AS "old {position}"')
     for column in table.columns:
         stays = (column_of(target, column.name),) if is_there else default_value(column).words
-        words = values.get(column.name, stays)
-        # Each is cast to the type of its column, as the dialect does it.
-        composer.say(", CAST((", *words, f") AS {column.type}) AS {quoted(column.name)}")
+        composer.say(", ", *item(values.get(column.name, stays), column.type, column.name))
 
 
 def action_text(action: RowAction) -> str:

@@ -20,7 +20,6 @@ from typing import Final
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.functions import UNNESTING, aggregate_names
 from secateur.planner.dml.assignments import read_assignments
 from secateur.planner.dml.composed import Composed, Composer
@@ -33,7 +32,7 @@ from secateur.planner.dml.row_changes import (
     target_text,
 )
 from secateur.planner.dml.target import ChangeTarget, read_relation, read_target
-from secateur.planner.dml.values import Value
+from secateur.planner.dml.values import Value, item
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located, syntax_error
@@ -102,8 +101,7 @@ class SearchedChange(Change):
             composer.say(", " if position else "")
             if name in values:
                 # Lists may have any length here: who conforms the rows names the column of one that is wrong.
-                type_ = table.column(name).type.of_any_length
-                composer.say("CAST((", *values[name].words, f") AS {type_}) AS {quoted(name)}")
+                composer.say(*item(values[name].words, table.column(name).type.of_any_length, name))
             else:
                 composer.say(column_of(self.target, name))
         if self.where is not None:

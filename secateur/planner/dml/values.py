@@ -9,7 +9,9 @@ from typing import Final, TypeAlias
 from secateur.drawing.quantity import count_text
 from secateur.errors import ProgrammingError, UnknownColumnError
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.default_value import FUNCTIONS
+from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.catalog_view import similar_names
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, is_default, read_expression
 from secateur.planner.text.tokens import TokenKind
@@ -39,6 +41,11 @@ class Value:
     default: str = "NULL"
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it has the same value everywhere, as it stands."""
+        return self.is_literal or self.parameter is not None
+
+    @property
     def words(self) -> Words:
         """Return it as a part of a composed query."""
         return (self.default,) if self.span is None else (self.span,)
@@ -46,6 +53,16 @@ class Value:
     def text(self, sql: str) -> str:
         """Return it as it is written in the user's text; of DEFAULT, what it means."""
         return self.default if self.span is None else sql[self.span.start : self.span.end]
+
+
+def item(words: Words, type_: SqlType, name: str) -> Words:
+    """A column of a select list: a value, cast to a type as the dialect does it when a column gets the value."""
+    return (*cast_words(words, type_), f" AS {quoted(name)}")
+
+
+def cast_words(words: Words, type_: SqlType) -> Words:
+    """A value, cast to a type."""
+    return ("CAST((", *words, f") AS {type_})")
 
 
 def default_value(column: Column) -> Value:

@@ -342,7 +342,7 @@ INSERT INTO airlines (code) VALUES ('AA') RETURNING code
 CoordinatedChange REFUSED:
 on one member, by DuckDB:
   answers (action VARCHAR, old 0 VARCHAR, code VARCHAR, name VARCHAR)
-  SELECT CAST('INSERT' AS VARCHAR) AS "action", CAST(NULL AS VARCHAR) AS "old 0", CAST(("code") AS VARCHAR) AS "code", CAST((NULL) AS VARCHAR) AS "name" FROM (VALUES (CAST('AA' AS VARCHAR))) AS v("code")
+  SELECT CAST('INSERT' AS VARCHAR) AS "action", CAST(NULL AS VARCHAR) AS "old 0", CAST(("code") AS VARCHAR) AS "code", CAST(("name") AS VARCHAR) AS "name" FROM (VALUES (CAST('AA' AS VARCHAR), CAST(NULL AS VARCHAR))) AS v("code", "name")
 returning:
 on one member, by Arrow:
   s0 is airlines(code)
