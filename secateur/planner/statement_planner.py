@@ -122,7 +122,7 @@ class _Unread:
         return replace(self, parameters=self.parameters.with_clock()) if reads_clock else self
 
     def changes(self, values: tuple[Any, ...] | None, command: PolicyCommand) -> ChangePlanner:
-        return self.queries.changes(self.sql, self.parameters, values, command)
+        return self.queries.changes(self.parameters, values, command)
 
 
 class StatementPlanner:

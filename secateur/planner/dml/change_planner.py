@@ -7,7 +7,8 @@ single rows are made by their owners, and everything else becomes row changes th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace as with_plan
+from dataclasses import dataclass
+from dataclasses import replace as with_fields
 from functools import cache
 from hashlib import blake2b
 from typing import Final
@@ -47,34 +48,24 @@ from secateur.protocol.tokens import Privilege
 _EVERY_ROW: Final = "every row is deleted: add WHERE to delete some of them"
 
 
+@dataclass(frozen=True, slots=True)
 class ChangePlanner:
     """Plans one statement.
 
-    Args:
-        sql: The user's text.
-        plan: Plans a query of the statement.
+    Attributes:
+        plan_query: Plans a query.
         plan_with_action: Plans one that has a parameter more, the action of a row.
         plan_source: Plans a query whose rows a client will fetch, in steps where that prunes more.
         replaced_by: The columns that say whether an upsert may replace a row of a table, by its row policies.
-        may_wait: Whether a query that few executions need may be planned when one does; till then it keeps ``plan``.
+        may_wait: Whether a query that few executions need may be planned when one does; till then it keeps
+            ``plan_query``.
     """
 
-    def __init__(
-        self,
-        sql: str,
-        plan: PlanQuery,
-        plan_with_action: PlanQuery,
-        plan_source: PlanQuery,
-        replaced_by: Callable[[TableDef], frozenset[str]],
-        *,
-        may_wait: bool,
-    ) -> None:
-        self._sql = sql
-        self._plan = plan
-        self._plan_with_action = plan_with_action
-        self._plan_source = plan_source
-        self._replaced_by = replaced_by
-        self._may_wait = may_wait
+    plan_query: PlanQuery
+    plan_with_action: PlanQuery
+    plan_source: PlanQuery
+    replaced_by: Callable[[TableDef], frozenset[str]]
+    may_wait: bool
 
     def plan(self, change: Insert | Merge | SearchedChange, textual: TextualParameters) -> Statement:
         """Plan a statement.
@@ -95,26 +86,26 @@ class ChangePlanner:
             case SearchedChange():
                 planned = self._searched(change)
         if isinstance(planned, InsertValues):
-            return with_plan(planned, textual=textual)
-        return planned.with_queries(lambda query: with_plan(query, textual=textual)) if textual else planned
+            return with_fields(planned, textual=textual)
+        return planned.with_queries(lambda query: with_fields(query, textual=textual)) if textual else planned
 
     def _searched(self, change: SearchedChange) -> ChangeStatement[PlannedSelect] | CoordinatedChange[PlannedSelect]:
         in_place = None
         if change.stays:
             query, columns = change.in_partitions()
-            check_reading(self._sql, query, change.action, change.target.end)
-            select = query.plan(self._plan)
+            check_reading(change, query)
+            select = query.plan(self.plan_query)
             if change.action is RowAction.UPDATE:
                 check_columns(change, columns, select)
             elif change.where is None:
                 scans = tuple(replace(scan, reason=scan.reason and _EVERY_ROW) for scan in select.plan.scans)
-                select = with_plan(select, plan=replace(select.plan, scans=scans, plan_id="").named())
+                select = with_fields(select, plan=replace(select.plan, scans=scans, plan_id="").named())
             if is_local(select):
                 in_place = ChangeStatement(change.table, change.kind, _needing(select, change.privileges))
                 if change.returning is None:
                     return in_place
         changes = change.row_changes()
-        check_reading(self._sql, changes, change.action, change.target.end)
+        check_reading(change, changes)
         planned = self._coordinated(change, changes)
         if in_place is not None:
             plan, deletes = in_place.select.plan, in_place.kind is ChangeKind.DELETE
@@ -123,10 +114,8 @@ class ChangePlanner:
         return planned
 
     def _merge(self, merge: Merge) -> CoordinatedChange[PlannedSelect]:
-        columns = (
-            [name for name, _ in merge.source_query().plan(self._plan).plan.columns] if merge.needs_columns else []
-        )
-        return self._coordinated(merge, merge.row_changes(columns))
+        columns = merge.source_query().plan(self.plan_query).plan.columns if merge.needs_columns else ()
+        return self._coordinated(merge, merge.row_changes([name for name, _ in columns]))
 
     def _insert(self, insert: Insert) -> InsertValues | InsertSelect[PlannedSelect] | CoordinatedChange[PlannedSelect]:
         if isinstance(insert.source, ValuesRows):
@@ -134,7 +123,7 @@ class ChangePlanner:
             if insert.is_load and insert.ctes is None:
                 if not insert.is_computed:
                     return insert.values()
-                select = insert.query().plan(self._plan_source)
+                select = insert.query().plan(self.plan_source)
                 if not _needs_one_moment(select, insert):
                     return InsertSelect(insert.table, insert.columns, select, insert.mode)
             change = self._values_changed(insert, insert.source, insert.columns)
@@ -142,7 +131,7 @@ class ChangePlanner:
             if len(change.select.plan.scans) != 1:
                 return change
             return replace(change, batch=insert.batch(is_row_compiled=change.select.plan.upsert is not None))
-        select = insert.query().plan(self._plan_source)
+        select = insert.query().plan(self.plan_source)
         names = [name for name, _ in select.plan.columns]
         table, columns = insert.table, insert.columns
         if columns is None:
@@ -150,14 +139,14 @@ class ChangePlanner:
         if len(columns) != len(names):
             raise syntax_error(
                 f"the query has {len(names)} columns for the {len(columns)} columns {', '.join(columns)}",
-                self._sql,
+                insert.sql,
                 insert.source.start,
             )
         is_partial = insert.mode is InsertMode.UPSERT and len(columns) < len(table.columns)
         if not insert.is_load or is_partial or _needs_one_moment(select, insert):
             return self._coordinated(insert, insert_row_changes(insert, columns))
         if [str(table.column(name).type) for name in columns] != [text for _, text in select.plan.columns]:
-            select = insert.cast_query(columns).plan(self._plan_source)
+            select = insert.cast_query(columns).plan(self.plan_source)
         return InsertSelect(table, columns, select, insert.mode)
 
     def _values_changed(
@@ -176,23 +165,23 @@ class ChangePlanner:
             or not self._meets_no_hidden_row(insert)
         ):
             return self._coordinated(insert, changes, is_single_partition=is_single_partition)
-        found = find_row_upsert(insert, columns, self._plan)
+        found = find_row_upsert(insert, columns, self.plan_query)
         if found is None:
             return self._coordinated(insert, changes, is_single_partition=is_single_partition)
         upsert, uses = found
         if insert.returning is not None:
-            select = key_query(insert, columns).plan(self._plan)
+            select = key_query(insert, columns).plan(self.plan_query)
             plan = replace(select.plan, upsert=upsert, is_upsert_only=True, empty=None)
-            row = _needing(with_plan(select, plan=plan, type_uses=select.type_uses | uses), insert.privileges)
+            row = _needing(with_fields(select, plan=plan, type_uses=select.type_uses | uses), insert.privileges)
             return _returning_row(self._coordinated(insert, changes), row, ROW_CHANGES)
 
         @cache
         def whole() -> PlannedSelect:
             select = self._coordinated(insert, changes).select
-            return with_plan(select, plan=replace(select.plan, upsert=upsert, plan_id="").named())
+            return with_fields(select, plan=replace(select.plan, upsert=upsert, plan_id="").named())
 
         try:
-            keys = key_query(insert, columns).plan(self._plan) if self._may_wait else None
+            keys = key_query(insert, columns).plan(self.plan_query) if self.may_wait else None
         except Error:  # the query for the row changes says what is wrong, in the user's words
             keys = None
         if keys is None:
@@ -202,7 +191,7 @@ class ChangePlanner:
             origin = blake2b((keys.plan.origin + changes.text).encode(), digest_size=12).hexdigest()
             plan = replace(keys.plan, upsert=upsert, is_upsert_only=True, empty=None, origin=origin, plan_id="")
             plan = replace(plan, privileges=insert.privileges)
-            select = with_plan(keys, plan=plan.named(), type_uses=keys.type_uses | uses, plan_whole=whole)
+            select = with_fields(keys, plan=plan.named(), type_uses=keys.type_uses | uses, plan_whole=whole)
         return CoordinatedChange(
             insert.table, select, insert.duplicate_match, is_single_partition=True, privileges=insert.privileges
         )
@@ -221,8 +210,8 @@ class ChangePlanner:
         returning, names_action = None, False
         if change.returning is not None:
             names_action = change.returning.names_action
-            returning = change.returning.query.plan(self._plan_with_action if names_action else self._plan)
-        select = _needing(changes.plan(self._plan), change.privileges)
+            returning = change.returning.query.plan(self.plan_with_action if names_action else self.plan_query)
+        select = _needing(changes.plan(self.plan_query), change.privileges)
         return CoordinatedChange(
             change.table,
             select,
@@ -239,7 +228,7 @@ class ChangePlanner:
         The row may be one that policies hide: then it is looked for, and is an error.
         """
         table = change.table
-        return not table.replicated and self._replaced_by(table) <= set(table.primary_key)
+        return not table.replicated and self.replaced_by(table) <= set(table.primary_key)
 
 
 def _returning_row(
@@ -261,7 +250,7 @@ def _returning_row(
 
 def _needing(select: PlannedSelect, privileges: tuple[Privilege, ...]) -> PlannedSelect:
     """The query of a change, whose plan says what it needs."""
-    return with_plan(select, plan=replace(select.plan, privileges=privileges, plan_id="").named())
+    return with_fields(select, plan=replace(select.plan, privileges=privileges, plan_id="").named())
 
 
 def _needs_one_moment(select: PlannedSelect, insert: Insert) -> bool:

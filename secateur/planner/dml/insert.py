@@ -30,7 +30,7 @@ from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.dml.assignments import QUERY_WORDS, DoUpdate, check_conflicts, read_conflict
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.row_changes import Change, read_returning
-from secateur.planner.dml.target import read_insert_target
+from secateur.planner.dml.target import read_target
 from secateur.planner.dml.values import IN_LIST, Value, default_value, of_columns, read_columns, read_list, read_value
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression
@@ -308,7 +308,7 @@ def read_insert(
         cursor.expect("IGNORE")
         mode = InsertMode.IGNORE
     cursor.expect("INTO")
-    target = read_insert_target(cursor, find)
+    target = read_target(cursor, find, of_insert=True)
     table = target.table
     if mode is not InsertMode.APPEND:
         check_conflicts(cursor, table, start)

@@ -75,17 +75,15 @@ class _Clause:
         kind: Which rows it applies to.
         condition: A condition on them; None for all.
         action: The action; None for nothing, or for an error.
+        said: The action as a value.
         values: The new values by column; or that they are the source's columns.
-        error: The message of ERROR, None for none; only with ``is_error``.
-        is_error: Whether such a row is an error.
     """
 
     kind: _Kind
     condition: TextSpan | None
     action: RowAction | None
+    said: Words
     values: dict[str, Value] | _Columns
-    error: TextSpan | None = None
-    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +158,8 @@ class Merge(Change):
             stays: Words = (column_of(target, column.name),) if is_there else default_value(column).words
             each = [cast_words(own[column.name], column.type) if column.name in own else stays for own in values]
             chosen[column.name] = stays if all(value == stays for value in each) else _decided(clauses, each)
-        actions = [_action(clause) for clause in clauses]
-        row_changes_items(composer, target, _decided(clauses, actions), chosen, is_there=is_there)
+        action = _decided(clauses, [clause.said for clause in clauses])
+        row_changes_items(composer, target, action, chosen, is_there=is_there)
         there, given = target_text(target), f"{_SOURCE} AS {quoted(self.alias)}"
         match kind:
             case _Kind.MATCHED:
@@ -272,19 +270,25 @@ def _read_clause(cursor: TokenCursor, table: TableDef) -> _Clause:
     cursor.expect("THEN")
     if cursor.accept("DO"):
         cursor.expect("NOTHING")
-        return _Clause(kind, condition, None, {})
+        return _Clause(kind, condition, None, ("NULL",), {})
     if cursor.accept("ERROR"):
-        ends = cursor.at_end or any(map(cursor.at, _BEHIND))
-        return _Clause(kind, condition, None, {}, None if ends else read_expression(cursor, *_BEHIND), is_error=True)
+        said: Words = (f"error('Merge error condition WHEN {kind.value}')",)
+        if not (cursor.at_end or any(map(cursor.at, _BEHIND))):
+            message = read_expression(cursor, *_BEHIND)
+            said = (f"error('Merge error condition WHEN {kind.value}: ' || CAST((", message, ") AS VARCHAR))")
+        return _Clause(kind, condition, None, said, {})
+    values: dict[str, Value] | _Columns
     if kind is _Kind.NOT_MATCHED:
         if not cursor.accept("INSERT"):
             raise cursor.expected("INSERT, DO NOTHING or ERROR")
-        return _Clause(kind, condition, RowAction.INSERT, _read_insert(cursor, table))
-    if cursor.accept("DELETE"):
-        return _Clause(kind, condition, RowAction.DELETE, {})
-    if not cursor.accept("UPDATE"):
+        action, values = RowAction.INSERT, _read_insert(cursor, table)
+    elif cursor.accept("DELETE"):
+        action, values = RowAction.DELETE, {}
+    elif cursor.accept("UPDATE"):
+        action, values = RowAction.UPDATE, _read_update(cursor, table, kind)
+    else:
         raise cursor.expected("UPDATE, DELETE, DO NOTHING or ERROR")
-    return _Clause(kind, condition, RowAction.UPDATE, _read_update(cursor, table, kind))
+    return _Clause(kind, condition, action, (action_text(action),), values)
 
 
 def _read_update(cursor: TokenCursor, table: TableDef, kind: _Kind) -> dict[str, Value] | _Columns:
@@ -318,15 +322,6 @@ def _read_by(cursor: TokenCursor) -> _Columns:
         return _Columns.BY_NAME
     cursor.accept("BY", "POSITION")
     return _Columns.BY_POSITION
-
-
-def _action(clause: _Clause) -> Words:
-    if clause.is_error:
-        said: Words = (f"'Merge error condition WHEN {clause.kind.value}'",)
-        if clause.error is not None:
-            said = (f"'Merge error condition WHEN {clause.kind.value}: ' || CAST((", clause.error, ") AS VARCHAR)")
-        return ("error(", *said, ")")
-    return ("NULL",) if clause.action is None else (action_text(clause.action),)
 
 
 def _decided(clauses: Sequence[_Clause], values: Sequence[Words]) -> Words:

@@ -78,9 +78,9 @@ class Change(ABC):
         """The columns that it names, with the values that it gives them."""
 
     @property
-    @abstractmethod
     def duplicate_match(self) -> DuplicateMatchPolicy:
         """The treatment of a row that is found twice."""
+        return DuplicateMatchPolicy.FIRST
 
 
 def target_text(target: ChangeTarget) -> str:
@@ -158,7 +158,8 @@ def read_returning(
         composer.say(", ")
     composer.say(f" FROM {quoted(target.table.name)} AS {quoted(target.alias)}")
     query = composer.finish()
-    if any(map(_needs_other_rows, nodes_of(parse_query(query.text, tokenize(query.text)).node))):
+    nodes = nodes_of(parse_query(query.text, tokenize(query.text)).node)
+    if any(node.get("class") == "SUBQUERY" or of_other_rows(node) for node in nodes):
         raise cursor.error(
             ProgrammingError,
             "RETURNING takes values of the changed row alone: no aggregates, windows or subqueries",
@@ -167,10 +168,12 @@ def read_returning(
     return Returning(query, names_action)
 
 
-def _needs_other_rows(node: SyntaxNode) -> bool:
-    """Whether an expression is computed of other rows than one, or makes several of it."""
+def of_other_rows(node: SyntaxNode) -> str:
+    """The call of a node that is computed of other rows than one, or makes several of it, for an error; else empty."""
     name = str(node.get("function_name", "")).lower()
-    return node.get("class") in ("SUBQUERY", "WINDOW") or name in aggregate_names() or name in UNNESTING
+    if node.get("class") == "WINDOW":
+        return "window functions are"
+    return f"{name}() is" if name in aggregate_names() or name in UNNESTING else ""
 
 
 def _is_action(cursor: TokenCursor) -> bool:

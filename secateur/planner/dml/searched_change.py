@@ -20,13 +20,14 @@ from typing import Final
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
-from secateur.planner.binding.functions import UNNESTING, aggregate_names
+from secateur.planner.binding.functions import UNNESTING
 from secateur.planner.dml.assignments import read_assignments
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.row_changes import (
     Change,
     action_text,
     column_of,
+    of_other_rows,
     read_returning,
     row_changes_items,
     target_text,
@@ -38,7 +39,6 @@ from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.syntax import compared_trees, nodes_of
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression
-from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.statements import ChangeKind
 from secateur.protocol.tokens import Privilege
 
@@ -54,7 +54,7 @@ class SearchedChange(Change):
         action: UPDATE or DELETE.
         values: The new values by column; none of a DELETE.
         sources: The tables of its FROM or USING clause.
-        where: Its WHERE clause.
+        where: Its WHERE clause, with that word.
     """
 
     action: RowAction
@@ -74,10 +74,6 @@ class SearchedChange(Change):
     @property
     def assigned(self) -> list[tuple[str, Value]]:
         return list(self.values.items())
-
-    @property
-    def duplicate_match(self) -> DuplicateMatchPolicy:
-        return DuplicateMatchPolicy.FIRST
 
     @property
     def stays(self) -> bool:
@@ -158,8 +154,8 @@ def read_searched_change(
         cursor.expect("FROM")
         target = read_target(cursor, find)
     sources = read_expression(cursor, "WHERE", "RETURNING", what="a table") if cursor.accept(joins) else None
-    before = "',', " if values else ""
-    where = read_clause(cursor, f"{before}{joins}, WHERE or the end of the statement")
+    separator = "',', " if values else ""
+    where = _read_where(cursor, f"{separator}{joins}, WHERE or the end of the statement")
     returning = read_returning(cursor, target, parameters)
     return SearchedChange(cursor.sql, parameters, target, ctes, returning, action, values, sources, where)
 
@@ -178,30 +174,21 @@ def _read_truncated(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Cha
     return target
 
 
-def read_clause(cursor: TokenCursor, expected: str) -> TextSpan | None:
-    """Read from WHERE to RETURNING or the end of the statement, including WHERE; None when there is no WHERE.
-
-    Raises:
-        SqlSyntaxError: The next token is not ``expected``.
-    """
+def _read_where(cursor: TokenCursor, expected: str) -> TextSpan | None:
     start = cursor.offset
-    if cursor.at_end or cursor.at("RETURNING"):
-        return None
-    if not cursor.accept("WHERE"):
+    if not cursor.accept("WHERE") and not (cursor.at_end or cursor.at("RETURNING")):
         raise cursor.expected(expected)
     while not (cursor.at_end or cursor.at("RETURNING")):
         cursor.take()
-    return TextSpan(start, cursor.end)
+    return TextSpan(start, cursor.end) if start < cursor.end else None
 
 
-def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
-    """Have DuckDB confirm that the query is one expression per column over the rows that pass a condition.
+def check_reading(change: SearchedChange, query: Composed) -> None:
+    """Have DuckDB confirm that a query is one expression per column over the rows that pass a condition.
 
     Args:
-        sql: The user's text.
+        change: The statement.
         query: The query that was made of it.
-        what: The kind of statement, such as UPDATE.
-        offset: The place of errors in the text.
 
     Raises:
         SqlSyntaxError: There is more text after the condition.
@@ -214,18 +201,14 @@ def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
     is_grouped = node.get("aggregate_handling") != "STANDARD_HANDLING"  # GROUP BY ALL
     source = node.get("from_table") or {}
     if node.get("type") != "SELECT_NODE" or source.get("sample") or any(node.get(key) for key in behind) or is_grouped:
-        raise syntax_error(f"{what} takes one table and a WHERE clause, and nothing behind it", sql, offset)
+        message = f"{change.action} takes one table and a WHERE clause, and nothing behind it"
+        raise syntax_error(message, change.sql, change.target.end)
     for expression in nodes_of(node["select_list"], into_subqueries=False):
-        function = str(expression.get("function_name", "")).lower()
-        why, what = "computed from its own row", ""
-        if expression.get("class") == "WINDOW":
-            what = "window functions are"
-        elif function in aggregate_names():
-            what = f"{function}() is"
-        elif function in UNNESTING:
-            why, what = "one value", "unnest() is"
-        if what:
-            raise located(ProgrammingError, f"an assigned value is {why}: {what} not allowed in SET", sql, offset)
+        call = of_other_rows(expression)
+        if call:
+            why = "one value" if call.removesuffix("() is") in UNNESTING else "computed from its own row"
+            message = f"an assigned value is {why}: {call} not allowed in SET"
+            raise located(ProgrammingError, message, change.sql, change.target.end)
 
 
 def is_local(select: PlannedSelect) -> bool:

@@ -13,7 +13,7 @@ from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.default_value import FUNCTIONS
 from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.catalog_view import similar_names
-from secateur.planner.text.token_cursor import TextSpan, TokenCursor, is_default, read_expression
+from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression
 from secateur.planner.text.tokens import TokenKind
 
 Words: TypeAlias = tuple[str | TextSpan, ...]
@@ -76,7 +76,7 @@ def read_value(cursor: TokenCursor, *ends: str) -> Value | None:
     Raises:
         SqlSyntaxError: There is none.
     """
-    if is_default(cursor, *ends):
+    if cursor.at("DEFAULT") and (cursor.peek(1) is None or any(cursor.at_ahead(1, end) for end in ends)):
         cursor.take()
         return None
     first, second = cursor.peek(), cursor.peek(1)

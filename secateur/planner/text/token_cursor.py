@@ -241,11 +241,6 @@ def read_parenthesized(cursor: TokenCursor) -> TextSpan:
     raise cursor.expected("more")
 
 
-def is_default(cursor: TokenCursor, *ends: str) -> bool:
-    """Whether DEFAULT comes next as a complete value, followed by one of ``ends`` or the end of the statement."""
-    return cursor.at("DEFAULT") and (cursor.peek(1) is None or any(cursor.at("DEFAULT", end) for end in ends))
-
-
 def _ends(cursor: TokenCursor, previous: str, ends: tuple[str, ...]) -> bool:
     # FROM also occurs inside a value: a IS DISTINCT FROM b.
     return any(cursor.at(*end.split()) for end in ends) and not (previous == "DISTINCT" and cursor.at("FROM"))
