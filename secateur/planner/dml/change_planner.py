@@ -158,15 +158,10 @@ class ChangePlanner:
         """
         changes = insert_row_changes(insert, columns)
         stays = keeps_plain_keys(insert, columns)
-        is_single_partition = stays and insert.mode is not InsertMode.APPEND and insert.returning is None
-        if (
-            not (is_single_partition or (stays and insert.returning is not None))
-            or len(values.values) > 1
-            or not self._meets_no_hidden_row(insert)
-        ):
-            return self._coordinated(insert, changes, is_single_partition=is_single_partition)
-        found = find_row_upsert(insert, columns, self.plan_query)
+        is_one_row = stays and len(values.values) == 1 and self._meets_no_hidden_row(insert)
+        found = find_row_upsert(insert, columns, self.plan_query) if is_one_row else None
         if found is None:
+            is_single_partition = stays and insert.mode is not InsertMode.APPEND and insert.returning is None
             return self._coordinated(insert, changes, is_single_partition=is_single_partition)
         upsert, uses = found
         if insert.returning is not None:
@@ -189,9 +184,9 @@ class ChangePlanner:
         else:
             # The plan that is made later is the same for all statements with the id of this one.
             origin = blake2b((keys.plan.origin + changes.text).encode(), digest_size=12).hexdigest()
-            plan = replace(keys.plan, upsert=upsert, is_upsert_only=True, empty=None, origin=origin, plan_id="")
-            plan = replace(plan, privileges=insert.privileges)
-            select = with_fields(keys, plan=plan.named(), type_uses=keys.type_uses | uses, plan_whole=whole)
+            plan = replace(keys.plan, upsert=upsert, is_upsert_only=True, empty=None, origin=origin)
+            keys = with_fields(keys, plan=plan, type_uses=keys.type_uses | uses, plan_whole=whole)
+            select = _needing(keys, insert.privileges)
         return CoordinatedChange(
             insert.table, select, insert.duplicate_match, is_single_partition=True, privileges=insert.privileges
         )
