@@ -34,9 +34,17 @@ def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> dict[s
     """
     found: dict[str, Value] = {}
     taken: set[str] = set()
+
+    def read_name(cursor: TokenCursor) -> str:
+        qualifier = cursor.peek(1)
+        if qualifier is not None and qualifier.text == ".":
+            cursor.take()
+            raise cursor.expected("'=' (columns are assigned by their bare names)")
+        return read_new_column(cursor, table, taken, "assigned")
+
     while True:
         several = cursor.at("(")
-        names = _read_assigned_list(cursor, table, taken) if several else [_read_assigned(cursor, table, taken)]
+        names = cursor.in_parentheses(read_name) if several else [read_name(cursor)]
         cursor.expect("=")
         offset = cursor.offset
         if several and _is_row(cursor, ends):
@@ -50,21 +58,6 @@ def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> dict[s
         found |= zip(names, of_columns(cursor, values, [table.column(name) for name in names], offset), strict=True)
         if not cursor.accept(","):
             return found
-
-
-def _read_assigned_list(cursor: TokenCursor, table: TableDef, taken: set[str]) -> list[str]:
-    cursor.expect("(")
-    names = cursor.listed(lambda cursor: _read_assigned(cursor, table, taken))
-    cursor.expect(")")
-    return names
-
-
-def _read_assigned(cursor: TokenCursor, table: TableDef, taken: set[str]) -> str:
-    qualifier = cursor.peek(1)
-    if qualifier is not None and qualifier.text == ".":
-        cursor.take()
-        raise cursor.expected("'=' (columns are assigned by their bare names)")
-    return read_new_column(cursor, table, taken, "assigned")
 
 
 def _is_row(cursor: TokenCursor, ends: tuple[str, ...]) -> bool:
@@ -154,9 +147,7 @@ def check_conflicts(cursor: TokenCursor, table: TableDef, offset: int) -> None:
 
 def _read_target(cursor: TokenCursor, table: TableDef) -> None:
     offset = cursor.offset
-    cursor.expect("(")
-    columns = cursor.listed(lambda cursor: read_column(cursor, table))
-    cursor.expect(")")
+    columns = cursor.in_parentheses(lambda cursor: read_column(cursor, table))
     if set(columns) != set(table.primary_key):
         message = (
             f"the only unique key of {table.name} is its primary key ({', '.join(table.primary_key)}): name"

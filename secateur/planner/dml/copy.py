@@ -65,9 +65,8 @@ def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str],
         return CopyQuery(query, _read_file(cursor, Direction.WRITE))
     table = read_relation(cursor, find)
     columns = tuple(column.name for column in table.visible_columns)
-    if cursor.accept("("):
-        columns = tuple(cursor.listed(lambda cursor: read_column(cursor, table)))
-        cursor.expect(")")
+    if cursor.at("("):
+        columns = tuple(cursor.in_parentheses(lambda cursor: read_column(cursor, table)))
     if cursor.accept("TO"):
         query = composer.say(f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table.name)}").finish()
         return CopyQuery(query, _read_file(cursor, Direction.WRITE))

@@ -30,14 +30,17 @@ def textual_parameters(change: Change) -> TextualParameters:
     uses = Counter(index for _, _, index in change.parameters.spans)
     found: dict[int, Column] = {}
     for name, value in change.assigned:
-        column, text = columns.get(name), value.text(change.sql)
+        column = columns.get(name)
         if column is None:
             continue
         if value.parameter is not None and uses[value.parameter] == 1:
             # A MAP comes as pairs, which are no parameter.
             if not column.type.contains({TypeKind.MAP}):
                 found[value.parameter] = column
-        elif value.span is not None and column.type.kind in TEXTUAL and value.is_literal and text.startswith("'"):
+        elif value.span is not None and value.is_literal and column.type.kind in TEXTUAL:
+            text = value.text(change.sql)
+            if not text.startswith("'"):
+                continue
             try:
                 coerce(text[1:-1].replace("''", "'"), column.type, column=name)
             except DataError as error:

@@ -177,7 +177,4 @@ def read_columns(cursor: TokenCursor, table: TableDef) -> tuple[str, ...]:
         Error: As :func:`read_new_column`.
     """
     taken: set[str] = set()
-    cursor.expect("(")
-    columns = cursor.listed(lambda cursor: read_new_column(cursor, table, taken, "named"))
-    cursor.expect(")")
-    return tuple(columns)
+    return tuple(cursor.in_parentheses(lambda cursor: read_new_column(cursor, table, taken, "named")))

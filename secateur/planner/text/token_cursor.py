@@ -115,16 +115,20 @@ class TokenCursor:
 
     def names(self, what: str) -> tuple[str, ...]:
         """``(name, ...)``."""
-        self.expect("(")
-        found = self.listed(lambda cursor: cursor.name(what))
-        self.expect(")")
-        return tuple(found)
+        return tuple(self.in_parentheses(lambda cursor: cursor.name(what)))
 
     def listed(self, read: Callable[[TokenCursor], _T]) -> list[_T]:
         """Read one or more items with commas between them."""
         found = [read(self)]
         while self.accept(","):
             found.append(read(self))
+        return found
+
+    def in_parentheses(self, read: Callable[[TokenCursor], _T]) -> list[_T]:
+        """Read ``(item, ...)``."""
+        self.expect("(")
+        found = self.listed(read)
+        self.expect(")")
         return found
 
     def natural(self, what: str) -> int:
