@@ -34,14 +34,13 @@ from secateur.planner.dml.row_changes import (
     row_changes_items,
     target_text,
 )
-from secateur.planner.dml.target import read_target
+from secateur.planner.dml.target import is_alias, read_target
 from secateur.planner.dml.values import Value, Words, cast_words, default_value, of_columns, read_columns, read_list
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import (
     TextSpan,
     TokenCursor,
-    is_name,
     read_expression,
     read_parenthesized,
 )
@@ -243,8 +242,7 @@ def _read_source(cursor: TokenCursor) -> tuple[TextSpan, str]:
     else:
         alias = cursor.name("the name of a table, or a query in parentheses")
         end = cursor.offset
-    token = cursor.peek()
-    if cursor.accept("AS") or (token is not None and is_name(token) and not cursor.at("ON") and not cursor.at("USING")):
+    if cursor.accept("AS") or is_alias(cursor):
         alias = cursor.name("an alias")
         end = cursor.end
         if cursor.at("("):

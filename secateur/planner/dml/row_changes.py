@@ -177,9 +177,6 @@ def of_other_rows(node: SyntaxNode) -> str:
 
 
 def _is_action(cursor: TokenCursor) -> bool:
-    token, behind = cursor.peek(), cursor.peek(1)
-    return (
-        token is not None
-        and token.text.casefold() == MERGE_ACTION
-        and (behind is None or (cursor.peek(1) is not None and behind.text == ","))
-    )
+    token = cursor.peek()
+    is_whole = cursor.peek(1) is None or cursor.at_ahead(1, ",")
+    return token is not None and token.text.casefold() == MERGE_ACTION and is_whole

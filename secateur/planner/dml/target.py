@@ -12,8 +12,8 @@ from secateur.planner.text.token_cursor import TokenCursor, is_name
 
 _R = TypeVar("_R")
 
-_BEHIND: Final = ("WHERE", "SET", "USING", "FROM", "RETURNING")
-"""Words that may follow a target, and so are not its alias."""
+_BEHIND: Final = ("WHERE", "SET", "USING", "FROM", "ON", "RETURNING")
+"""Words that may follow a table, and so are not its alias."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,14 @@ def read_target(cursor: TokenCursor, find: Callable[[str], TableDef], *, of_inse
     table = read_relation(cursor, find)
     name = cursor.peek(-1)
     assert name is not None
-    has_alias = cursor.accept("AS") or (not of_insert and _is_alias(cursor))
+    has_alias = cursor.accept("AS") or (not of_insert and is_alias(cursor))
     alias = cursor.name("an alias") if has_alias else name.text
     if cursor.at("(") and not of_insert:
         raise cursor.unsupported("a list of columns behind the table", "use the columns' own names")
     return ChangeTarget(table, alias, cursor.end)
 
 
-def _is_alias(cursor: TokenCursor) -> bool:
+def is_alias(cursor: TokenCursor) -> bool:
+    """Whether a name comes next that is the alias of the table before it."""
     token = cursor.peek()
     return token is not None and is_name(token) and not any(map(cursor.at, _BEHIND))
