@@ -12,7 +12,7 @@ their default, or NULL.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,7 +24,6 @@ from secateur.errors import UnknownColumnError
 from secateur.partitioning.tables.conform import conform, first_of_each_key
 from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.sql_text import quoted, text_literal
 from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.dml.assignments import QUERY_WORDS, DoUpdate, check_conflicts, read_conflict
@@ -184,9 +183,7 @@ class Insert(Change):
         template = _template(columns, self._rows(self.source, absent), self.parameters, self.mode)
         composer = Composer(self.sql, self.parameters, self.ctes).say("SELECT * FROM ")
         # Lists may have any length here: who evaluates the query names the column of one that is wrong.
-        self.say_rows(
-            composer, self.columns, absent, {name: self.table.column(name).type.of_any_length for name in columns}
-        )
+        self.say_rows(composer, self.columns, absent, of_any_length=True)
         return InsertValues(self.table, columns, composer.finish().text, self.mode, template, self.source.span)
 
     def query(self) -> Composed:
@@ -247,7 +244,8 @@ class Insert(Change):
         composer: Composer,
         columns: Sequence[str],
         absent: Sequence[str] = (),
-        types: Mapping[str, SqlType] | None = None,
+        *,
+        of_any_length: bool = False,
     ) -> None:
         """Say the rows as an item of a FROM clause, with the names and types of columns of the table.
 
@@ -255,10 +253,11 @@ class Insert(Change):
             composer: Receives the text.
             columns: Those that the rows have, in order.
             absent: Others, which get their default.
-            types: The types of all these columns; None for those of the table.
+            of_any_length: Whether lists of these types may have any length.
         """
         names = (*columns, *absent)
-        cast_to = {name: self.table.column(name).type for name in names} if types is None else types
+        types = {name: self.table.column(name).type for name in names}
+        cast_to = {name: type_.of_any_length if of_any_length else type_ for name, type_ in types.items()}
         if isinstance(self.source, TextSpan):
             given = [f"c{position}" for position in range(len(columns))]
             values = [*given, *(self.table.column(name).default or "NULL" for name in absent)]
