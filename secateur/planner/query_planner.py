@@ -138,7 +138,8 @@ class QueryPlanner:
             return self._catalog.guard(table, is_changed, command)
 
         def plan(text: str, tokens: Sequence[Token], own: Parameters, *further: Any) -> PlannedSelect:
-            select = BoundSelect(text, tokens, own, [*given, *further], self._catalog, guard=guard)
+            late = [] if own.clock is None or own.clock < len(given) else [now()]  # a default alone reads it
+            select = BoundSelect(text, tokens, own, [*given, *further, *late], self._catalog, guard=guard)
             return _without_fetched_tables(select.planned())
 
         def plan_with_action(text: str, tokens: Sequence[Token], own: Parameters) -> PlannedSelect:

@@ -246,6 +246,19 @@ def test_a_key_with_a_default(conn: secateur.Connection, table_name: str) -> Non
         assert table.get(key) == (key, v), "it is where its key says"
 
 
+def test_the_clock_of_a_default_alone_leaves_a_change_its_stages(conn: secateur.Connection, table_name: str) -> None:
+    conn.execute(f"CREATE TABLE {table_name} (id BIGINT PRIMARY KEY, v BIGINT, made TIMESTAMPTZ DEFAULT now())")
+    merge = (
+        f"MERGE INTO {table_name} t USING (SELECT id + 1 AS id, count(*) AS v FROM {table_name} GROUP BY ALL) s"
+        " USING (id) WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)"
+    )
+    conn.execute(f"INSERT INTO {table_name} (id, v) VALUES (1, 1)")
+    shown = "\n".join(line for (line,) in conn.execute(f"EXPLAIN {merge}").fetchall())
+    assert "do not bind" not in shown
+    assert conn.execute(merge).rowcount == 1
+    assert conn.execute(f"SELECT id FROM {table_name} WHERE made <= now() ORDER BY id").fetchall() == [(1,), (2,)]
+
+
 def test_a_row_that_is_sent_again_after_a_loss_is_the_same() -> None:
     """The first backup has the row when the primary dies, and the other one has not: the client sends it again."""
     with secateur.start(members=3, runtime="embedded", member_silence_s=2.0) as cluster:

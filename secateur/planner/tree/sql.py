@@ -228,7 +228,12 @@ class _Printer:
             listed = ", ".join(f"({', '.join(groups[index] for index in one)})" for one in sets)
             block.group = f" GROUP BY GROUPING SETS ({listed})"
         elif groups:
-            block.group = f" GROUP BY {', '.join(groups)}"
+            terms = (
+                text
+                for group, own in zip(relation.groups, groups, strict=True)
+                for text in self._fields(group, block) or (own,)
+            )
+            block.group = f" GROUP BY {', '.join(terms)}"
         elif not values:
             block.group = " GROUP BY ()"
         names = _unique(
@@ -259,6 +264,13 @@ class _Printer:
         targets = [self._expressions.term(target, block.items) for target in relation.distinct_targets]
         order = f" ORDER BY {self._orders(relation.order_by.orders, block.items)}" if relation.order_by else ""
         return replace(block, distinct=f"DISTINCT ON ({', '.join(targets)}) ", order=order, form=_Form.DONE)
+
+    def _fields(self, group: ex.AnyExpression, block: _Block) -> list[str]:
+        """The fields of a row that differ between rows: DuckDB reads GROUP BY row(a, 1) as GROUP BY a, 1."""
+        if not isinstance(group, ex.Call) or group.name != "row":
+            return []
+        fields = (field for field in group.children if not _is_constant(field, block))
+        return [text for one in fields for text in self._fields(one, block) or (self._text_of(one, block.items),)]
 
     def _sort(self, relation: rel.LogicalSort) -> _Block:
         block = self.block(relation.children[0])

@@ -781,3 +781,39 @@ scan customers AS c: all 271 partitions
 serving: no, its expressions, types or clauses need a kernel over whole columns
 when distributed: gather (a collation decides which texts are equal, and stages do not exchange it: leave out COLLATE)
 */
+----
+-- a constant in a row of which each is counted once, which GROUP BY would read as a position
+SELECT count(DISTINCT (-1, o.priority)) AS n FROM orders o JOIN customers c USING (customer_id)
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because customer_id = c.customer_id only joins the key: compare either side with a value
+  columns: customer_id, priority
+scan customers AS c: all 271 partitions
+  because o.customer_id = customer_id only joins the key: compare either side with a value
+  columns: customer_id
+co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
+----
+-- constants in rows within rows
+SELECT c.name, count(DISTINCT ((o.priority, 2), 'a')) AS n FROM orders o JOIN customers c USING (customer_id) GROUP BY c.name
+/*
+execution: distributed on 3 of 3 members
+tree: orders: all; customers: all
+scan orders AS o: all 271 partitions
+  because customer_id = c.customer_id only joins the key: compare either side with a value
+  columns: customer_id, priority
+scan customers AS c: all 271 partitions
+  because o.customer_id = customer_id only joins the key: compare either side with a value
+  columns: customer_id, name
+co-located: o, c
+serving: no, its expressions, types or clauses need a kernel over whole columns
+when distributed: in 2 stages
+  x0 join o: at the members over o, c, to the coordinator
+  final: at the coordinator over x0
+*/
