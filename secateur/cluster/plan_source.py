@@ -18,8 +18,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from secateur.client.dbapi.parameters import plain_values, values_of
-from secateur.cluster.member.statements.local_execution import bound_partitions, check_versions
-from secateur.cluster.member.statements.plans import MemberPlans
+from secateur.cluster.member.statements.plans import MemberPlans, bound_partitions, check_versions
 from secateur.cluster.peers import ControllerRequests, Peers
 from secateur.dag.supplier import SourceQuery
 from secateur.engine.runtime.services import PlannedQuery

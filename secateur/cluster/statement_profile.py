@@ -5,38 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import pyarrow as pa
 from msgspec.structs import replace
 
-from secateur.engine.runtime.result import ResultCollector
 from secateur.engine.sql.select_job import merge_names, vertex_names
 from secateur.engine.sql.select_plan import PinnedScan, SelectPlan
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.metrics import RunProfile, StageWork, VertexMetrics
-
-
-class CountedResult(ResultCollector):
-    """The result of a job of which only the number of rows is wanted; it stands in for the collector."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-        self.rows = 0
-        self.bytes = 0
-
-    def anew(self) -> CountedResult:
-        """Itself, at zero, for one more run."""
-        self.rows = self.bytes = 0
-        return self
-
-    def add(self, sink: str, batch: pa.RecordBatch) -> bool:
-        """Count a batch."""
-        self.rows += batch.num_rows
-        self.bytes += batch.nbytes
-        return True
-
-    def tables(self) -> dict[str, pa.Table]:
-        """Nothing: only numbers were kept."""
-        return {}
 
 
 def combined_profile(profiles: Sequence[RunProfile]) -> RunProfile:
@@ -58,23 +32,6 @@ def fetched_work(plan: SelectPlan) -> tuple[StageWork, ...]:
         if isinstance(scan, PinnedScan) and scan.external is not None
         for work in scan.fetched.work
     )
-
-
-def local_work(
-    member: str, partitions: Sequence[Sequence[int]], rows_read: int, rows: int, size: int, kernel_s: float
-) -> list[StageWork]:
-    """The work of a query that one member answered whole."""
-    return [
-        work_of(
-            "local",
-            member,
-            partitions=sum(map(len, partitions)),
-            rows_in=rows_read,
-            rows_out=rows,
-            bytes_out=size,
-            kernel_s=kernel_s,
-        )
-    ]
 
 
 def job_work(

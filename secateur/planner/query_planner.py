@@ -121,13 +121,10 @@ class QueryPlanner:
         own = replace(own, count=parameters.count, names=parameters.names).with_hidden_of(parameters)
         return self.select(text, tokens, own, values)
 
-    def changes(
-        self, sql: str, parameters: Parameters, values: tuple[Any, ...] | None, command: PolicyCommand
-    ) -> ChangePlanner:
+    def changes(self, parameters: Parameters, values: tuple[Any, ...] | None, command: PolicyCommand) -> ChangePlanner:
         """The planner of a statement that changes rows, to which the queries that it consists of come back.
 
         Args:
-            sql: The text.
             parameters: Its parameters.
             values: Their values in order; None for a statement that is bound later.
             command: Whose policies hold for the rows of the table that are changed.
@@ -153,7 +150,7 @@ class QueryPlanner:
             return self.select(text, tokens, own, values)
 
         may_wait = not self._catalog.settings.is_verified and _is_small(given)
-        return ChangePlanner(sql, plan, plan_with_action, plan_source, self._catalog.replaced_by, may_wait=may_wait)
+        return ChangePlanner(plan, plan_with_action, plan_source, self._catalog.replaced_by, may_wait)
 
 
 def _is_small(values: Sequence[Any]) -> bool:

@@ -55,7 +55,7 @@ from secateur.planner.tree.columns import columns_read
 from secateur.planner.tree.relations import AnyRelation
 from secateur.planner.tree.stability import depends_on_order, is_repeatable
 from secateur.planner.views import ViewDef
-from secateur.protocol.access import session_call
+from secateur.protocol.access import PolicyCommand, session_call
 
 
 class BoundSelect:
@@ -361,6 +361,7 @@ def _scan_plan(read: ScanReading, query: Query, plan: BoundPlan | Unreadable) ->
         reason=None if read.bounds.reason is None else _own_name(read.bounds.reason, query),
         policy="" if scan.guard is None else scan.guard.condition.text,
         policies=() if scan.guard is None else scan.guard.policies,
+        policy_command=PolicyCommand.SELECT if scan.guard is None else scan.guard.command,
     )
 
 

@@ -14,9 +14,7 @@ from msgspec.structs import replace as with_fields
 
 from secateur.engine.kernels.duckdb.errors import syntax_error_position
 from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import DatabaseError, NotSupportedError, ParameterError, ProgrammingError
-from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.sql_text import CLOCKS, folded, text_literal
 from secateur.planner.binding.catalog_view import ANYBODY, PlanningCatalog
 from secateur.planner.binding.functions import refuse_calls_of
@@ -45,12 +43,11 @@ from secateur.planner.ddl.resource_group import (
 )
 from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.copy import read_backup, read_copy, read_restore
-from secateur.planner.dml.insert import InsertValues, read_insert
-from secateur.planner.dml.merge import read_merge
-from secateur.planner.dml.row_changes import places_of
-from secateur.planner.dml.searched_change import read_searched_change
+from secateur.planner.dml.insert import Insert, InsertValues, read_insert
+from secateur.planner.dml.merge import Merge, read_merge
+from secateur.planner.dml.searched_change import SearchedChange, read_searched_change
 from secateur.planner.dml.target import read_relation
-from secateur.planner.dml.textual_parameters import check_literals, textual_parameters
+from secateur.planner.dml.textual_parameters import textual_parameters
 from secateur.planner.explain.explain import read_explain
 from secateur.planner.query_planner import QueryPlanner
 from secateur.planner.select import BoundSelect
@@ -61,7 +58,7 @@ from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor
 from secateur.planner.text.tokens import Token, TokenKind
 from secateur.protocol.access import PolicyCommand
-from secateur.protocol.statements import CopyFrom, CopyTo, Statement, TextualParameters, as_texts
+from secateur.protocol.statements import CopyFrom, CopyTo, InsertMode, Statement, as_texts
 from secateur.protocol.tokens import Privilege
 
 _ONE_ROW = "VALUES (0)"
@@ -124,26 +121,8 @@ class _Unread:
         reads_clock = not CLOCKS.keys().isdisjoint(folded(token.text) for token in self.tokens)
         return replace(self, parameters=self.parameters.with_clock()) if reads_clock else self
 
-    def textual(self, table: TableDef, assigned: Sequence[tuple[str, TextSpan | None]]) -> TextualParameters:
-        """The parameters that are texts to check, of values that are assigned to columns; literals are checked here.
-
-        Raises:
-            DataError: A literal is none of its column.
-        """
-        check_literals(self.sql, table, assigned)
-        return textual_parameters(table, assigned, self.parameters)
-
-    def values_in(self, textual: TextualParameters) -> tuple[Any, ...] | None:
-        """Its values, with the texts of those parameters.
-
-        Raises:
-            DataError: One is none of its column.
-        """
-        values = self.values
-        return None if values is None else as_texts(values, textual)
-
     def changes(self, values: tuple[Any, ...] | None, command: PolicyCommand) -> ChangePlanner:
-        return self.queries.changes(self.sql, self.parameters, values, command)
+        return self.queries.changes(self.parameters, values, command)
 
 
 class StatementPlanner:
@@ -196,39 +175,37 @@ def _query(unread: _Unread) -> Statement:
     return unread.queries.select(unread.sql, unread.tokens, unread.parameters, unread.values)
 
 
-def _insert(unread: _Unread) -> Statement:
-    unread = unread.at_one_time()
-    insert = read_insert(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
-    textual = unread.textual(insert.target.table, insert.assigned)
-    planned = unread.changes(as_texts(unread.given_values, textual), PolicyCommand.UPDATE).insert(insert)
-    return replace(planned, textual=textual) if isinstance(planned, InsertValues) else _textual(planned, textual)
+def _change(read: Callable[..., Insert | Merge | SearchedChange]) -> Callable[[_Unread], Statement]:
+    """A reader of a statement that changes rows."""
+
+    def planned(unread: _Unread) -> Statement:
+        unread = unread.at_one_time()
+        change = read(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
+        if isinstance(change, SearchedChange) and change.sources is not None:
+            # The query has the sources in its middle, where more than sources would read strangely.
+            check_dialect(unread.sql, unread.tokens)
+        textual = textual_parameters(change)
+        values = unread.given_values if isinstance(change, Insert) else unread.values
+        planner = unread.changes(None if values is None else as_texts(values, textual), _policies_of(change))
+        return planner.plan(change, textual)
+
+    return planned
 
 
-def _searched_change(unread: _Unread) -> Statement:
-    unread = unread.at_one_time()
-    change = read_searched_change(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
-    if change.sources is not None:
-        # The query has the sources in its middle, where more than sources would read strangely.
-        check_dialect(unread.sql, unread.tokens)
-    textual = unread.textual(change.target.table, places_of(change.values))
-    command = PolicyCommand.DELETE if change.action is RowAction.DELETE else PolicyCommand.UPDATE
-    return _textual(unread.changes(unread.values_in(textual), command).searched(change), textual)
-
-
-def _merge(unread: _Unread) -> Statement:
-    unread = unread.at_one_time()
-    merge = read_merge(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
-    textual = unread.textual(merge.target.table, merge.assigned)
-    deletes = Privilege.DELETE in merge.privileges
-    command = PolicyCommand.DELETE if deletes else PolicyCommand.UPDATE
-    return _textual(unread.changes(unread.values_in(textual), command).merge(merge), textual)
-
-
-def _textual(planned: Statement, textual: TextualParameters) -> Statement:
-    if not textual:
-        return planned
-    changed: Statement = planned.with_queries(lambda query: replace(query, textual=textual))
-    return changed
+def _policies_of(change: Insert | Merge | SearchedChange) -> PolicyCommand:
+    """Whose policies hold for the rows that are there."""
+    if isinstance(change, Insert):
+        # A row of a key that is there stays as it is where it can be seen, whoever may change it.
+        return PolicyCommand.SELECT if change.mode is InsertMode.IGNORE else PolicyCommand.UPDATE
+    match Privilege.UPDATE in change.privileges, Privilege.DELETE in change.privileges:
+        case True, True:
+            return PolicyCommand.ALL
+        case True, False:
+            return PolicyCommand.UPDATE
+        case False, True:
+            return PolicyCommand.DELETE
+        case _:
+            return PolicyCommand.SELECT
 
 
 def _copy(unread: _Unread) -> Statement:
@@ -320,11 +297,11 @@ _QUERY_WORDS: Final = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(", *_PIVOT
 
 _KINDS: Final = (
     _Kind(_QUERY_WORDS, _query, takes_parameters=True, takes_lists=True),
-    _Kind(("INSERT",), _insert, takes_parameters=True, is_of_dialect=True),
-    _Kind(("UPDATE",), _searched_change, takes_parameters=True, is_of_dialect=True),
-    _Kind(("DELETE",), _searched_change, takes_parameters=True, is_of_dialect=True),
-    _Kind(("TRUNCATE",), _searched_change, takes_parameters=True, is_of_dialect=True),
-    _Kind(("MERGE",), _merge, takes_parameters=True, is_of_dialect=True),
+    _Kind(("INSERT",), _change(read_insert), takes_parameters=True, is_of_dialect=True),
+    _Kind(("UPDATE",), _change(read_searched_change), takes_parameters=True, is_of_dialect=True),
+    _Kind(("DELETE",), _change(read_searched_change), takes_parameters=True, is_of_dialect=True),
+    _Kind(("TRUNCATE",), _change(read_searched_change), takes_parameters=True, is_of_dialect=True),
+    _Kind(("MERGE",), _change(read_merge), takes_parameters=True, is_of_dialect=True),
     _Kind(("COPY",), _copy, takes_parameters=True, is_of_dialect=True),
     _Kind(("CREATE ROLE",), lambda unread: read_create_role(unread.cursor)),
     _Kind(("DROP ROLE",), lambda unread: read_drop_role(unread.cursor)),

@@ -211,10 +211,12 @@ class PolicyFilter(NamedTuple):
     Attributes:
         condition: The condition.
         policies: The names of the policies that it comes from.
+        command: For a scan, what is done with its rows.
     """
 
     condition: RowCondition
     policies: tuple[str, ...]
+    command: PolicyCommand = PolicyCommand.SELECT
 
 
 class TableGuard:
@@ -228,19 +230,24 @@ class TableGuard:
     def __init__(self, policies: Sequence[Policy], roles: frozenset[str]) -> None:
         self._policies = policies
         self._roles = roles
+        seen = self._using(PolicyCommand.SELECT)
+        updated, deleted = self._using(PolicyCommand.UPDATE), self._using(PolicyCommand.DELETE)
         self.scans: Final[Mapping[PolicyCommand, PolicyFilter]] = {
-            PolicyCommand.SELECT: self._using(PolicyCommand.SELECT),
-            **{
-                command: _all_of(self._using(PolicyCommand.SELECT), self._using(command))
-                for command in (PolicyCommand.UPDATE, PolicyCommand.DELETE)
-            },
+            PolicyCommand.SELECT: seen,
+            PolicyCommand.UPDATE: _all_of(PolicyCommand.UPDATE, seen, updated),
+            PolicyCommand.DELETE: _all_of(PolicyCommand.DELETE, seen, deleted),
+            PolicyCommand.ALL: _all_of(PolicyCommand.ALL, seen, updated, deleted),
         }
-        """The rows that there are for a SELECT, and those that an UPDATE or a DELETE may change: it has to see them."""
-        upserted = _all_of(self._check(PolicyCommand.INSERT), self._check(PolicyCommand.UPDATE))
+        """The rows that there are for a SELECT; those that an UPDATE, a DELETE, or a MERGE with both may change."""
         self.writes: Final[Mapping[WriteKind, PolicyFilter]] = {
             WriteKind.INSERT: self._check(PolicyCommand.INSERT),
             # As all of its columns are of the key, the row that is replaced passes where the new one does.
-            WriteKind.UPSERT: _all_of(upserted, self.scans[PolicyCommand.UPDATE]),
+            WriteKind.UPSERT: _all_of(
+                PolicyCommand.UPDATE,
+                self._check(PolicyCommand.INSERT),
+                self._check(PolicyCommand.UPDATE),
+                self.scans[PolicyCommand.UPDATE],
+            ),
             WriteKind.UPDATE: self._check(PolicyCommand.UPDATE),
             WriteKind.DELETE: self.scans[PolicyCommand.DELETE],
         }
@@ -279,10 +286,10 @@ class TableGuard:
         return PolicyFilter(_joined([condition for _, condition in held], " OR "), tuple(name for name, _ in held))
 
 
-def _all_of(first: PolicyFilter, second: PolicyFilter) -> PolicyFilter:
-    names = tuple(dict.fromkeys((*first.policies, *second.policies)))
-    conditions = list(dict.fromkeys((first.condition, second.condition)))
-    return PolicyFilter(_joined(conditions, " AND "), names)
+def _all_of(command: PolicyCommand, *filters: PolicyFilter) -> PolicyFilter:
+    names = tuple(dict.fromkeys(name for one in filters for name in one.policies))
+    conditions = list(dict.fromkeys(one.condition for one in filters))
+    return PolicyFilter(_joined(conditions, " AND "), names, command)
 
 
 def _joined(conditions: Sequence[RowCondition], word: str) -> RowCondition:
@@ -315,10 +322,10 @@ _TELLING: Final = frozenset(
     )
 )
 """The system tables in which values of rows, or what others do, can be read."""
-Admitted: TypeAlias = dict[str | tuple[str, str], tuple[tuple[int, str | None], ...]]
-"""Plans that a principal may execute, by their ids, or for changes by their ids and what is done with the rows: the
-parameters that are claims, by index, with their values.
-"""
+_LISTING: Final = frozenset(f"secateur.{name}" for name in ("tables", "columns", "checks", "indexes"))
+"""The system tables that describe tables, one in each row: who has grants reads what they say of the granted ones."""
+Admitted: TypeAlias = dict[str, tuple[tuple[int, str | None], ...]]
+"""Plans that a principal may execute, by their ids: the parameters that are claims, by index, with their values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,6 +384,15 @@ class Rights:
         if self.tables is None or not self.may_name(table):
             self.check_reads((table,))
 
+    def listed(self, name: str) -> PolicyFilter | None:
+        """The condition on the rows of a system table, by its name; None where all may be read, or none."""
+        if self.tables is None or not any(self.tables.values()):
+            return None
+        if f"secateur.{name}" not in _LISTING - self.tables[Privilege.SELECT]:
+            return None
+        named = ", ".join(map(text_literal, sorted(frozenset().union(*self.tables.values()))))
+        return PolicyFilter(RowCondition((f"lower(table_name) IN ({named})",), ("table_name",)), ("grants",))
+
     def check_reads(self, tables: Iterable[str]) -> None:
         """Refuse to read tables.
 
@@ -395,6 +411,8 @@ class Rights:
                 )
             return
         missing = frozenset(tables) - self.tables[Privilege.SELECT]
+        if missing and any(self.tables.values()):
+            missing -= _LISTING
         if missing:
             raise self._refusal([TableGrant(table, Privilege.SELECT) for table in missing])
 
@@ -431,11 +449,12 @@ class Rights:
         )
 
     def _refusal(self, grants: Sequence[TableGrant]) -> AuthenticationError:
-        right = grants_text(grants)
+        right, roles = grants_text(grants), self.token.roles
+        granted = (grant.sql(roles[0]) for grant in grants if roles)
         return AuthenticationError(
             f"this needs a token with {right!r}, and the token {self.token.id!r} of this connection has"
-            f" {self.token.title!r}; nothing was done: who has a token with the role 'admin' can make one by"
-            f" tokens.create({right!r})"
+            f" {self.token.title!r}; nothing was done: who has a token with the role 'admin' can"
+            f" {'; '.join(granted) or f'make one by tokens.create({right!r})'}"
         )
 
 

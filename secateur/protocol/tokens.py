@@ -54,6 +54,10 @@ class TableGrant(NamedTuple):
     table: str
     privilege: Privilege
 
+    def sql(self, role: str) -> str:
+        """The statement that gives it to a role."""
+        return f"GRANT {self.privilege.upper()} ON {_written(self.table)} TO {_written(role)}"
+
 
 GRANT_WORDS: Final[Mapping[str, tuple[Privilege, ...]]] = {
     TokenRole.READ.title: (Privilege.SELECT,),

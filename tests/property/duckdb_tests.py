@@ -94,7 +94,7 @@ def _differences(path: Path, connection: secateur.Connection, times: int, counts
                 break
             try:
                 expected = shown(oracle.execute(sql).fetchall())
-            except duckdb.Error:
+            except (duckdb.Error, UnicodeDecodeError):
                 continue
             if _CHANGE.match(sql):
                 counts["changes"] += 1

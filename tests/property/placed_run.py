@@ -116,7 +116,7 @@ def compare_on_cluster(seed: int, members: int, statements: int = STATEMENTS_PER
     world = placed_world(rng)
     compared = 0
     with secateur.start(members=members, runtime="embedded") as cluster, cluster.connect() as connection:
-        _load(world, connection)
+        load_world(world, connection)
         for _ in range(statements):
             maker = Placeable(rng, tuple(world.tables))
             sql = maker.statement()
@@ -167,7 +167,7 @@ def compare_changes(seed: int, members: int, statements: int = STATEMENTS_PER_WO
         cluster.connect() as connection,
         oracle_database() as duck,
     ):
-        _load(world, connection)
+        load_world(world, connection)
         duck.execute("SET TimeZone = 'UTC'")
         for name, ddl in world.ddl.items():
             duck.execute(re.sub(r" (REPLICATED|PARTITION BY .*)$", "", ddl))
@@ -178,35 +178,36 @@ def compare_changes(seed: int, members: int, statements: int = STATEMENTS_PER_WO
             table, sql = maker.change()
             duck.begin()
             try:
-                ((expected,),) = duck.execute(sql, maker.params).fetchall()
+                expected = sorted_rows(unsigned_zeros(rows_in_duckdb(duck, sql, maker.params)))
             except duckdb.Error:
                 duck.rollback()
                 continue
             compared += 1
             where = f"seed {seed} on {members} members: {sql} with {maker.params!r}"
             try:
-                count = connection.execute(sql, maker.params).rowcount
-                found = sorted_rows(_unsigned_zeros(rows_of(connection.execute(f"SELECT * FROM {table}"))))
+                cursor = connection.execute(sql, maker.params)
+                returned = sorted_rows(unsigned_zeros(rows_of(cursor) if maker.returns else [(cursor.rowcount,)]))
+                found = sorted_rows(unsigned_zeros(rows_of(connection.execute(f"SELECT * FROM {table}"))))
             except secateur.Error as error:
                 if _fails_unpruned(connection, sql, maker.params):
                     duck.rollback()
                     continue
                 raise AssertionError(f"{where}: {error}") from error
             duck.commit()
-            rows = sorted_rows(_unsigned_zeros(rows_in_duckdb(duck, f"SELECT * FROM {table}")))
+            rows = sorted_rows(unsigned_zeros(rows_in_duckdb(duck, f"SELECT * FROM {table}")))
             assert found == rows, (
                 f"{where}: the table has {sorted(set(found) - set(rows))} instead of {sorted(set(rows) - set(found))}"
             )
-            assert count == expected, f"{where}: {count} rows are said to have changed, not {expected}"
+            assert returned == expected, f"{where}: the result is {returned} and not {expected}"
     return compared
 
 
-def _unsigned_zeros(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def unsigned_zeros(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Rows with 0.0 for -0.0: an UPDATE of DuckDB leaves a value alone that is equal to the new one."""
     return [tuple(value + 0.0 if isinstance(value, float) else value for value in row) for row in rows]
 
 
-def _load(world: World, connection: secateur.Connection) -> None:
+def load_world(world: World, connection: secateur.Connection) -> None:
     for name, ddl in world.ddl.items():
         connection.execute(ddl)
         connection.table(name).load(world.duck.table(name).to_arrow_table())

@@ -150,7 +150,7 @@ class Compared:
         only = FrameDecoder(Limits()).only(frame)
         general = {
             Operation.EXECUTE.code: (Operation.EXECUTE, handlers._statements.execute),
-            Operation.EXECUTE_FIRST_STAGE.code: (Operation.EXECUTE_FIRST_STAGE, handlers._first_stages.run),
+            Operation.EXECUTE_FIRST_STAGE.code: (Operation.EXECUTE_FIRST_STAGE, handlers._statements.first_stages.run),
             Operation.GET_ROWS.code: (Operation.GET_ROWS, handlers._key_reads.get),
         }
         if only is None or only.operation not in general:
@@ -322,5 +322,5 @@ def test_broken_frames_are_answered_or_left_to_python(connection: secateur.Conne
             case _:
                 for _ in range(r.randrange(1, 4)):
                     broken[r.randrange(len(broken))] = r.randrange(256)
-        answer = native.answer(bytes(broken), native._view, None)
+        answer = native.answer(bytes(broken), None)
         assert answer is None or answer.frame.startswith(FRAME_PREFIX)

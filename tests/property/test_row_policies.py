@@ -42,7 +42,7 @@ STATEMENTS = int(os.environ.get("SECATEUR_POLICY_STATEMENTS", "25"))
 _SAME_SHARE = 0.9
 CLAIMS = {"number": "1", "name": "a", "words": "b"}
 
-_CONDITIONS = (
+CONDITIONS = (
     RowCondition(("k = ", "number", ""), ("k",)),
     RowCondition(("j = ", "number", " AND k > -2"), ("k", "j")),
     RowCondition(("s = ", "name", ""), ("s",)),
@@ -74,7 +74,7 @@ def guarded(world: World, rng: random.Random) -> tuple[Viewer, Viewer]:
     for name, table in world.tables.items():
         conditions = [
             one
-            for one in rng.sample(_CONDITIONS, rng.choice([1, 1, 2]))
+            for one in rng.sample(CONDITIONS, rng.choice([1, 1, 2]))
             if set(one.columns) <= {column for column, _ in columns_of(name)}
         ]
         if rng.random() < 0.2 or not conditions:

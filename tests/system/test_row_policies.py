@@ -285,6 +285,75 @@ def test_changes_are_those_of_rows_that_are_seen(
     assert returned == [("C3",)] * count
 
 
+OWN_AND_READ = [(1, "C2", "C2", 0), (2, "C2", "C3", 1), (3, "C3", "C2", 0), (4, "C3", "C3", 1), (5, "C2", "C2", 2)]
+"""Rows of the table of the next test: C2 sees 1, 2, 3 and 5, may update 1, 2 and 5, and may delete 1."""
+SELF = "USING (SELECT id FROM shared) x ON x.id = t.id"
+OF_EACH_COMMAND = {
+    "UPDATE shared SET v = 9": {1: 9, 2: 9, 5: 9},
+    "UPDATE shared SET v = 9 FROM shared x WHERE x.id = shared.id": {1: 9, 2: 9, 5: 9},
+    "UPDATE shared SET owner = 'C2', v = 9 WHERE id IN (3, 4)": {},
+    "DELETE FROM shared": {1: None},
+    "DELETE FROM shared USING shared x WHERE x.id = shared.id": {1: None},
+    f"MERGE INTO shared t {SELF} WHEN MATCHED THEN UPDATE SET owner = 'C2', v = 9": {1: 9, 2: 9, 5: 9},
+    f"MERGE INTO shared t {SELF} WHEN MATCHED THEN DELETE": {1: None},
+    f"MERGE INTO shared t {SELF} WHEN MATCHED AND v > 0 THEN DELETE WHEN MATCHED THEN UPDATE SET owner = 'C2', v = 9": {
+        1: 9
+    },
+    "MERGE INTO shared t USING (SELECT 3 AS id) x USING (id) WHEN NOT MATCHED THEN INSERT VALUES (3, 'C2', '', 9)": {},
+    "INSERT INTO shared SELECT id, 'C2', reader, 9 FROM shared ON CONFLICT DO NOTHING": {},
+    "INSERT INTO shared VALUES (3, 'C2', 'C2', 9) ON CONFLICT DO NOTHING RETURNING id": {},
+    "INSERT INTO shared VALUES (3, 'C2', 'C2', 9), (6, 'C2', 'C2', 9) ON CONFLICT DO NOTHING": {6: 9},
+    "INSERT INTO shared SELECT id, owner, '', 9 FROM shared WHERE id < 3 ON CONFLICT DO UPDATE SET v = 9": {1: 9, 2: 9},
+    "INSERT OR REPLACE INTO shared SELECT id, owner, reader, 9 FROM shared WHERE id < 3": {1: 9, 2: 9},
+}
+"""The values of ``v`` that change, by id; None for a row that is deleted."""
+
+
+@pytest.mark.parametrize("pruning", ["on", "verify"])
+def test_each_command_has_its_own_policies(
+    own: Cluster, bearer: Callable[..., secateur.Connection], pruning: str
+) -> None:
+    with own.connect() as admin:
+        admin.execute("CREATE TABLE shared (id BIGINT PRIMARY KEY, owner VARCHAR, reader VARCHAR, v BIGINT)")
+        admin.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON shared TO reader")
+        admin.execute("ALTER TABLE shared ENABLE ROW LEVEL SECURITY")
+        mine = "owner = session('tenant')"
+        admin.execute(f"CREATE POLICY s ON shared FOR SELECT USING ({mine} OR reader = session('tenant'))")
+        admin.execute(f"CREATE POLICY i ON shared FOR INSERT WITH CHECK ({mine})")
+        admin.execute(f"CREATE POLICY u ON shared FOR UPDATE USING ({mine})")
+        admin.execute(f"CREATE POLICY d ON shared FOR DELETE USING ({mine} AND v = 0)")
+        conn = bearer()
+        conn.execute(f"SET pruning = {pruning}")
+        for sql, changed in OF_EACH_COMMAND.items():
+            admin.execute("DELETE FROM shared")
+            admin.cursor().executemany("INSERT INTO shared VALUES (?, ?, ?, ?)", OWN_AND_READ)
+            assert conn.execute(sql).rowcount == len(changed), sql
+            values = {key: v for key, _, _, v in OWN_AND_READ} | changed
+            found = dict(admin.execute("SELECT id, v FROM shared").fetchall())
+            assert found == {key: v for key, v in values.items() if v is not None}, sql
+            theirs = admin.execute("SELECT id FROM shared WHERE owner = 'C3' ORDER BY id").fetchall()
+            assert theirs == [(3,), (4,)], sql
+        for sql in (
+            "INSERT OR REPLACE INTO shared SELECT id, 'C2', reader, 9 FROM shared",
+            "INSERT INTO shared VALUES (4, 'C2', 'C2', 9) ON CONFLICT DO UPDATE SET owner = 'C2'",
+        ):
+            with pytest.raises(IntegrityError):
+                conn.execute(sql)
+        with pytest.raises(PolicyError, match=r"row policies of the table \(i\)"):
+            conn.execute("INSERT INTO shared VALUES (7, 'C3', 'C2', 9)")
+        admin.execute("DROP TABLE shared")
+
+
+def test_a_refusal_says_what_its_role_needs(
+    admin: secateur.Connection, bearer: Callable[..., secateur.Connection]
+) -> None:
+    with pytest.raises(AuthenticationError, match=r"role 'admin' can GRANT SELECT ON secateur\.jobs TO reader"):
+        bearer().execute("FROM secateur.jobs")
+    admin.execute("GRANT SELECT, INSERT ON orders TO clerk")
+    with pytest.raises(AuthenticationError, match=r"can GRANT DELETE ON orders TO clerk"):
+        bearer("C2", "clerk").execute("DELETE FROM orders")
+
+
 def test_other_doors(
     own: Cluster, admin: secateur.Connection, bearer: Callable[..., secateur.Connection], tmp_path: Path
 ) -> None:

@@ -180,17 +180,11 @@ READ_ELSEWHERE = [
     "SUMMARIZE secret",
     "SUMMARIZE SELECT * FROM secret",
     "SHOW CREATE VIEW unseen",
-    "SHOW TABLES",
-    "SHOW ALL TABLES",
     "SHOW STATEMENTS",
-    "SELECT * FROM secateur.tables",
-    "SELECT * FROM secateur.columns",
     "SELECT * FROM secateur.statements",
     "SELECT * FROM secateur.partitions",
     "SELECT * FROM secateur.loads",
     "SELECT * FROM secateur.jobs",
-    "SELECT * FROM information_schema.tables",
-    "SELECT * FROM information_schema.columns",
     "COPY secret TO 'rows.parquet'",
     "COPY (SELECT * FROM orders JOIN secret USING (id)) TO 'rows.parquet'",
     "BACKUP TO 'saved'",
@@ -259,6 +253,29 @@ def comparable(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
             return value
 
     return sorted(tuple(map(rounded, row)) for row in rows)
+
+
+def test_tables_with_a_grant_are_listed(own: Cluster, bearer: Connect) -> None:
+    conn = bearer("read on orders, seen; write on items")
+    mine = [("items",), ("orders",), ("seen",)]
+    for listing in (
+        "SHOW TABLES",
+        "SELECT table_name FROM secateur.tables ORDER BY table_name",
+        "SELECT table_name FROM information_schema.tables ORDER BY ALL",
+        "SELECT DISTINCT table_name FROM secateur.columns ORDER BY ALL",
+        "SELECT DISTINCT table_name FROM information_schema.columns JOIN secateur.tables USING (table_name) ORDER BY 1",
+    ):
+        assert conn.execute(listing).fetchall() == mine, listing
+    for hidden in (
+        "SELECT * FROM secateur.tables WHERE table_name = 'secret'",
+        "SELECT 1 FROM secateur.tables WHERE 1 // CASE table_name WHEN 'secret' THEN 0 ELSE 1 END = 0",
+        "SELECT table_name FROM secateur.checks",
+    ):
+        assert conn.execute(hidden).fetchall() == []
+    with pytest.raises(secateur.Error, match=r"items|orders|seen"):
+        conn.execute("SELECT error(table_name) FROM secateur.columns")
+    assert bearer("read on secateur.jobs").execute("SHOW TABLES").fetchall() == []
+    assert ("secret",) in bearer("read on secateur.tables").execute("SHOW TABLES").fetchall()
 
 
 @pytest.mark.parametrize("sql", [pytest.param(sql, id=sql[:80]) for sql in READ_ELSEWHERE])
@@ -550,7 +567,7 @@ def test_over_http(own: Cluster) -> None:
         assert run("SELECT count(*) FROM orders").json()["rows"] == [[20]]
         assert run("SELECT count(*) FROM secret").status_code == 403
         assert "read on secret" in run("SELECT count(*) FROM secret").json()["detail"]
-        for path in ("/", "/tables", "/statements", "/metrics", "/api/v1/tables", "/api/v1/jobs", "/events", "/sql"):
+        for path in ("/", "/tables", "/statements", "/metrics", "/api/v1/jobs", "/events", "/sql"):
             assert http.get(path).status_code == 403, path
         plan = {"sql": "SELECT * FROM secret", "mode": "explain"}
         assert http.post("/plan", json=plan).status_code == 403

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar, cast
 
 import msgspec
 import pyarrow as pa
@@ -72,37 +72,21 @@ class ChangeResult(msgspec.Struct, frozen=True):
     profile: RunProfile | None = None
 
 
-class ChangeOutcome(msgspec.Struct, frozen=True):
-    """The outcome of one attempt at a change.
-
-    Attributes:
-        rows: The number of changed rows.
-        execution: Its execution mode.
-        members_touched: How many members received a frame for it, backups included.
-        partitions: How many partitions it concerned.
-        topology_version: The topology that its members answered from.
-        returned: As in :class:`ChangeResult`, like ``profile``.
-    """
-
-    rows: int
-    execution: ExecutionMode
-    members_touched: int
-    partitions: int
-    topology_version: int
-    returned: pa.Table | ShortTable | None = None
-    profile: RunProfile | None = None
-
-
 _Change: TypeAlias = ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement]
 C = TypeVar("C", bound=_Change)
 
 
-class ChangeExecution(StatementExecution[C, ChangeOutcome]):
+class ChangeExecution(StatementExecution[C, ChangeResult]):
     """A change; one that a single primary makes has the same id in every attempt, so that it is made once.
 
     The controller publishes a change of several partitions as a load of its own in every attempt. So once a primary may
     have made the change, that way is closed.
+
+    Attributes:
+        otherwise: What is said where the text is another kind of statement when it is planned again.
     """
+
+    otherwise: ClassVar[str]
 
     def __init__(self, call: StatementCall[C], *, profiled: bool) -> None:
         super().__init__(call)
@@ -112,6 +96,44 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
 
     def may_repeat(self, error: errors.Error) -> bool:
         return isinstance(error, (errors.PartitionLostError, *NOTHING_DONE, errors.MemberLostError))
+
+    def of_this_kind(self, prepared: Prepared, because: errors.Error) -> C:
+        if not isinstance(prepared, type(self.call.statement)):
+            raise errors.InterfaceError(
+                f"{self.call.sql!r} was planned again and {self.otherwise}: execute it again"
+            ) from because
+        return cast("C", prepared)
+
+    def result(
+        self,
+        rows: int,
+        execution: ExecutionMode,
+        members_touched: int,
+        partitions: int,
+        topology_version: int,
+        returned: pa.Table | ShortTable | None = None,
+        profile: RunProfile | None = None,
+    ) -> ChangeResult:
+        """What an attempt has done.
+
+        Args:
+            rows: The number of changed rows.
+            execution: Its execution mode.
+            members_touched: How many members received a frame for it, backups included.
+            partitions: How many partitions it concerned.
+            topology_version: The topology that its members answered from.
+            returned: As in :class:`ChangeResult`, like ``profile``.
+            profile: The members' work.
+        """
+        stats = self.call.stats(
+            execution=execution,
+            members_touched=members_touched,
+            partitions_read=partitions,
+            partitions_total=self.call.statement.select.partitions_total,
+            topology_version=topology_version,
+            members_total=len(self.session.known_topology.members),
+        )
+        return ChangeResult(rows, stats, returned, profile)
 
     def check_not_made(self) -> None:
         """Raise when an earlier attempt may have made the change, before it is asked for under another id.
@@ -124,7 +146,7 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
 
     def change_one_partition(
         self, select: SelectStatement, partition: int, params: Sequence[Any], operation: str, *, pruning: bool
-    ) -> ChangeOutcome:
+    ) -> ChangeResult:
         """Have the primary of a partition make the change, under the id that all attempts share.
 
         Args:
@@ -139,7 +161,7 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
 
     def outcome_at_primary(
         self, scan: RoutedScan, partition: int, asked: ChangeOnePartition
-    ) -> tuple[ChangeOutcome, Answer[ChangedRows]]:
+    ) -> tuple[ChangeResult, Answer[ChangedRows]]:
         """Ask the primary of a partition for a change; returns the outcome, and the answer as it came."""
         statement, topology_version = self.call.statement, self.session.topology.version
         try:
@@ -152,7 +174,7 @@ class ChangeExecution(StatementExecution[C, ChangeOutcome]):
         changed = answer.message
         profile = profile_of_change(changed) if self.profiled else None
         touched = changed.members_touched
-        return ChangeOutcome(changed.rows, ExecutionMode.LOCAL, touched, 1, topology_version, profile=profile), answer
+        return self.result(changed.rows, ExecutionMode.LOCAL, touched, 1, topology_version, profile=profile), answer
 
     def change_several_partitions(self, asked: Message[ChangedTable]) -> ChangedTable:
         """Have the controller publish a change of several partitions."""
@@ -186,16 +208,7 @@ def carry_out(execution: ChangeExecution[C], before: AskedBefore | None = None) 
         execution.change_id, execution.lost_answer = before
     if call.session.pruning is Pruning.VERIFY:
         check_change(call)
-    outcome = execute(execution)
-    stats = call.stats(
-        execution=outcome.execution,
-        members_touched=outcome.members_touched,
-        partitions_read=outcome.partitions,
-        partitions_total=execution.call.statement.select.partitions_total,
-        topology_version=outcome.topology_version,
-        members_total=len(call.session.known_topology.members),
-    )
-    return ChangeResult(outcome.rows, stats, outcome.returned, outcome.profile)
+    return execute(execution)
 
 
 def run_change(
@@ -222,7 +235,9 @@ def run_change(
 class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
     """An UPDATE or DELETE of rows, each of which is changed where it is."""
 
-    def attempt(self) -> ChangeOutcome:
+    otherwise = "is no longer an UPDATE or DELETE"
+
+    def attempt(self) -> ChangeResult:
         change = self.call.statement
         params = values_of(change.select, self.call.params, self.call.started)
         session, target = self.session, change.select.scans[0]
@@ -230,7 +245,7 @@ class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
         ids = partitions_of(target, params) if self.pruning else target.tree.live_ids()
         if not target.replicated and not len(ids):
             check_nothing_new(session, change.select)
-            return ChangeOutcome(0, ExecutionMode.NONE, 0, 0, topology.version, profile=RunProfile(0, 0, ()))
+            return self.result(0, ExecutionMode.NONE, 0, 0, topology.version, profile=RunProfile(0, 0, ()))
         if target.replicated or len(ids) > 1:
             self.check_not_made()
             execution_mode = (
@@ -249,7 +264,7 @@ class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
                     self.profiled,
                 )
             )
-            return ChangeOutcome(
+            return self.result(
                 changed.rows,
                 execution_mode,
                 changed.members_touched,
@@ -258,13 +273,6 @@ class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
                 profile=profile_of_change(changed),
             )
         return self.change_one_partition(change.select, ids[0], params, change.kind, pruning=self.pruning)
-
-    def of_this_kind(self, prepared: Prepared, because: errors.Error) -> ChangeStatement[SelectStatement]:
-        if not isinstance(prepared, ChangeStatement):
-            raise errors.InterfaceError(
-                f"{self.call.sql!r} was planned again and is no longer an UPDATE or DELETE: execute it again"
-            ) from because
-        return prepared
 
 
 def unknown_outcome(table: TableDef, error: errors.Error) -> errors.OperationalError:
@@ -288,7 +296,9 @@ def profile_of_change(changed: ChangedRows | ChangedTable) -> RunProfile:
 class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
     """A change that one member works out: the primary of its only partition, or one that the controller chooses."""
 
-    def attempt(self) -> ChangeOutcome:
+    otherwise = "is another kind of statement now"
+
+    def attempt(self) -> ChangeResult:
         change = self.call.statement
         if change.row is not None and self.pruning and not self.profiled:
             outcome = self._change_row(change.row, change.row_operation)
@@ -302,7 +312,7 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
         # The key says where the row of an INSERT is or goes, which is no matter of pruning, as for INSERT OR REPLACE.
         return self.change_one_partition(change.select, partition, values, ROW_CHANGES, pruning=True)
 
-    def _change_row(self, row: SelectStatement, operation: str) -> ChangeOutcome | None:
+    def _change_row(self, row: SelectStatement, operation: str) -> ChangeResult | None:
         """Have the primary of a row change it and answer with RETURNING; None where it did nothing, and cannot.
 
         Raises:
@@ -322,7 +332,7 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
         returned = decode_rows(answer.payload) if answer.payload else ShortTable([[] for _ in returning.columns], 0)
         return structs.replace(outcome, returned=returned)
 
-    def _change_table(self, values: Sequence[Any]) -> ChangeOutcome:
+    def _change_table(self, values: Sequence[Any]) -> ChangeResult:
         change = self.call.statement
         table, returning = change.table, change.returning
         # Before the change is made: where ranges are not known yet, the attempt is repeated once they are fetched.
@@ -346,7 +356,7 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
                 is_profiled=self.profiled,
             )
         )
-        return ChangeOutcome(
+        return self.result(
             changed.rows,
             ExecutionMode.DISTRIBUTED,
             changed.members_touched,
@@ -355,13 +365,6 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
             None if returning is None else _fetch(self.session, change, changed.coordinator, load_id),
             profile_of_change(changed),
         )
-
-    def of_this_kind(self, prepared: Prepared, because: errors.Error) -> CoordinatedChange[SelectStatement]:
-        if not isinstance(prepared, CoordinatedChange):
-            raise errors.InterfaceError(
-                f"{self.call.sql!r} was planned again and is another kind of statement now: execute it again"
-            ) from because
-        return prepared
 
 
 def _only_partition(select: SelectStatement, values: Sequence[Any]) -> int | None:

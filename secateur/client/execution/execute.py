@@ -19,7 +19,6 @@ from secateur.client.execution import retry_policy
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.member_calls import Sign
 from secateur.client.session import Prepared, Session
-from secateur.protocol.query_parts import StepResult
 
 Params: TypeAlias = list[Any] | dict[str, Any]
 """Plain parameters as the user gave them, by position or by name."""
@@ -72,7 +71,6 @@ class StatementCall(msgspec.Struct, Generic[S], frozen=True):
         partitions_total: int,
         topology_version: int,
         members_total: int,
-        steps: tuple[StepResult, ...] = (),
     ) -> QueryStats:
         """Return the cost of the call until now."""
         return QueryStats(
@@ -85,7 +83,6 @@ class StatementCall(msgspec.Struct, Generic[S], frozen=True):
             topology_version=topology_version,
             plan_cached=self.cached,
             elapsed_ms=self.elapsed_ms,
-            steps=steps,
         )
 
 

@@ -26,15 +26,14 @@ from secateur.client.execution.change import (
     unknown_outcome,
 )
 from secateur.client.execution.execute import Params, StatementCall
-from secateur.client.execution.routing import ExecutionMode, MemberBatch, only_member, partitions_of
-from secateur.client.execution.select import SelectResult, run_select
+from secateur.client.execution.routing import MemberBatch, only_member, partitions_of
+from secateur.client.execution.select import SelectResult, run_select, stats_of
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError
 from secateur.partitioning.types.python_column import as_they_stand
 from secateur.protocol.changes import ROW_CHANGES
 from secateur.protocol.hello import Pruning
 from secateur.protocol.many import ChangedMany, ChangeMany, ExecutedMany, ExecuteMany
-from secateur.protocol.query import Executed
 from secateur.protocol.statements import BatchInsert, ChangeStatement, CoordinatedChange, SelectStatement
 from secateur.wire import Answer, ShortTable
 
@@ -114,25 +113,12 @@ def _questions(calls: Sequence[StatementCall[SelectStatement]], batch: MemberBat
 def _found(
     calls: Sequence[StatementCall[SelectStatement]], batch: MemberBatch[int], answer: Answer[ExecutedMany]
 ) -> Iterator[tuple[int, SelectResult]]:
-    session, answers = calls[0].session, answer.message.answers
-    members_total = len(session.known_topology.members)
-    for position, said in zip(batch.positions, answers, strict=False):
-        yield position, _result(calls[position], said, members_total)
-    if answers:
-        session.note_topology(answers[-1].topology_version)
-        session.note_statistics(answers[-1].statistics_version)
-
-
-def _result(call: StatementCall[SelectStatement], said: Executed, members_total: int) -> SelectResult:
-    stats = call.stats(
-        execution=ExecutionMode.LOCAL,
-        members_touched=1,
-        partitions_read=said.partitions_read,
-        partitions_total=said.partitions_total,
-        topology_version=said.topology_version,
-        members_total=members_total,
-    )
-    return SelectResult(ShortTable(said.values or [], said.rows), call.statement.columns, stats)
+    session = calls[0].session
+    topology = session.known_topology
+    for position, said in zip(batch.positions, answer.message.answers, strict=False):
+        call = calls[position]
+        stats = stats_of(session, topology, said, call.started_s, is_cached=call.cached)
+        yield position, SelectResult(ShortTable(said.values or [], said.rows), call.statement.columns, stats)
 
 
 class ManyChanges:

@@ -15,42 +15,27 @@ from __future__ import annotations
 
 import math
 import operator
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-import msgspec
 import pyarrow as pa
 
 from secateur.client.dbapi.rows import Rows
+from secateur.client.dbapi.stats import QueryStats
+from secateur.client.execution.routing import ExecutionMode
 from secateur.client.member_calls import MEMBERS_AT_ONCE
 from secateur.client.session import Session
 from secateur.errors import DataError
+from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.partitioning.types.decimals import added, below_power_of_ten
 from secateur.protocol.query import ExecuteFirstStage, ScatteredRun
 from secateur.protocol.query_parts import MergedOrder, MergeFunction, RowMerge
 from secateur.protocol.statements import ResultColumn, SelectStatement
 from secateur.wire import ShortTable, decode_tables
-
-
-class OwnersAnswer(msgspec.Struct, frozen=True):
-    """The answer of a statement whose owners the client has asked.
-
-    Attributes:
-        rows: Its rows.
-        members: How many owners were asked.
-        partitions_read: How many partitions they have read.
-        topology_version: The newest owners of which one of them knows.
-        statistics_version: As in :class:`~secateur.protocol.query.Executed`.
-    """
-
-    rows: pa.Table | ShortTable
-    members: int
-    partitions_read: int
-    topology_version: int
-    statistics_version: int
 
 
 def are_few(statement: SelectStatement, partitions: int) -> bool:
@@ -60,18 +45,28 @@ def are_few(statement: SelectStatement, partitions: int) -> bool:
 
 
 def ask_owners(
-    session: Session, statement: SelectStatement, params: Sequence[Any], by_owner: Mapping[str, list[int]]
-) -> OwnersAnswer | None:
+    session: Session,
+    topology: Topology,
+    statement: SelectStatement,
+    params: Sequence[Any],
+    by_owner: Mapping[str, list[int]],
+    started_s: float,
+    *,
+    is_cached: bool,
+) -> tuple[pa.Table | ShortTable, QueryStats] | None:
     """Run a statement whose partitions are on several members, if the client can merge their rows.
 
     Args:
         session: The connection.
+        topology: The owners.
         statement: The statement.
         params: Its parameters in order, plain.
         by_owner: The partitions of its only scan, by the members that own them.
+        started_s: ``time.perf_counter()`` when the user called.
+        is_cached: Whether the plan was known.
 
     Returns:
-        The answer; None if a member has to coordinate the statement.
+        The rows, and what they have cost; None if a member has to coordinate the statement.
 
     Raises:
         Error: An owner cannot be reached, or refuses: as for a statement that one member answers.
@@ -107,7 +102,20 @@ def ask_owners(
         return None
     if isinstance(rows, pa.Table):
         rows = rows.rename_columns([column.name for column in statement.columns])
-    return OwnersAnswer(rows, len(by_owner), partitions, topology_version, statistics_version)
+    session.note_topology(topology_version)
+    session.note_statistics(statistics_version)
+    stats = QueryStats(
+        len(by_owner),
+        len(topology.members),
+        partitions,
+        statement.partitions_total,
+        ExecutionMode.SCATTER,
+        session.pruning,
+        topology_version,
+        is_cached,
+        (time.perf_counter() - started_s) * 1000,
+    )
+    return rows, stats
 
 
 _ROWS_MAX: Final = 1_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum, auto
 from functools import lru_cache
 from typing import Any, Final, assert_never
@@ -257,48 +257,5 @@ def _answered_here(
     by_owner: dict[str, list[int]] = {}
     for partition in route.partitions:
         by_owner.setdefault(primary(partition), []).append(partition)
-    return scattered(session, topology, statement, params, by_owner, call.started_s, call.cached)
-
-
-def scattered(
-    session: Session,
-    topology: Topology,
-    statement: statements.SelectStatement,
-    params: Sequence[Any],
-    by_owner: Mapping[str, list[int]],
-    started_s: float,
-    is_cached: bool,
-) -> SelectResult | None:
-    """The result of a query that reads some partitions of its only scan, whose owners are asked by the client.
-
-    None where a member has to be asked.
-
-    Args:
-        session: The session.
-        topology: The owners.
-        statement: The query.
-        params: Its parameters in order, plain.
-        by_owner: The partitions, by the members that own them.
-        started_s: ``time.perf_counter()`` when the user called.
-        is_cached: Whether the plan was known.
-
-    Raises:
-        Error: As :func:`~secateur.client.execution.scatter.ask_owners`.
-    """
-    found = ask_owners(session, statement, params, by_owner)
-    if found is None:
-        return None
-    session.note_topology(found.topology_version)
-    session.note_statistics(found.statistics_version)
-    stats = QueryStats(
-        found.members,
-        len(topology.members),
-        found.partitions_read,
-        statement.partitions_total,
-        ExecutionMode.SCATTER,
-        session.pruning,
-        found.topology_version,
-        is_cached,
-        (time.perf_counter() - started_s) * 1000,
-    )
-    return SelectResult(found.rows, statement.columns, stats)
+    merged = ask_owners(session, topology, statement, params, by_owner, call.started_s, is_cached=call.cached)
+    return None if merged is None else SelectResult(merged[0], statement.columns, merged[1])

@@ -19,7 +19,8 @@ from typing import Any, Final, TypeAlias
 from secateur.client.channel_pool import ChannelPool
 from secateur.client.dbapi.rows import GRANT_BYTES, Rows, StreamedRows, as_table
 from secateur.client.dbapi.stats import QueryStats, UnreadStats
-from secateur.client.execution.select import rows_of, scattered
+from secateur.client.execution.scatter import ask_owners
+from secateur.client.execution.select import rows_of
 from secateur.client.member_calls import name_member
 from secateur.client.session import Session
 from secateur.partitioning.topology.topology import Topology
@@ -118,8 +119,8 @@ def _compiled(session: Session, statement: SelectStatement, topology: Topology) 
                 if by_owner is None or len(by_owner) != 1:
                     if not by_owner or len(statement.scans) != 1:
                         return None
-                    selected = scattered(session, topology, statement, params, by_owner, started_s, True)
-                    return None if selected is None else (Rows(selected.result, columns), selected.stats)
+                    merged = ask_owners(session, topology, statement, params, by_owner, started_s, is_cached=True)
+                    return None if merged is None else (Rows(merged[0], columns), merged[1])
                 (member,) = by_owner
                 place = member, session.channels(member)
             finally:

@@ -25,7 +25,7 @@ from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.member.changes.change_turns import ChangeTurns
 from secateur.cluster.member.changes.changes import ATTEMPT
-from secateur.cluster.member.statements.local_execution import bound_partitions
+from secateur.cluster.member.statements.plans import bound_partitions
 from secateur.errors import (
     Error,
     LoadFailedError,

@@ -35,7 +35,7 @@ _FILES = {
     "monitoring.stored_stats": ["EstimateMisses"],
     "stored_tables": ["MemberCopies"],
     "statements.prepared_statements": ["check_state", "marks_of", "read_here"],
-    "statements.run_modes": ["in_some_form"],
+    "statements.distributed_statements": ["in_some_form"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

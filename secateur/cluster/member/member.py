@@ -106,8 +106,8 @@ class Member:
         source = PlanSource(
             member_id, connections.controller, connections.peers, storage.places.member_ids, settings.member_silence_s
         )
-        plans = MemberPlans(
-            member_id, source.fetch, settings.plan_cache_max, threads.quick, lambda: lease.statistics_version
+        plans = self._plans = MemberPlans(
+            source.fetch, settings.plan_cache_max, threads.quick, lambda: lease.statistics_version
         )
         self._engine = MemberEngine(settings, storage, connections, replication, plans, threads, self._counts)
         jobs = self._engine.runtime
@@ -136,7 +136,7 @@ class Member:
         self._statement_handlers = StatementHandlers(
             self._counts, log, storage.results, statements, changes, coordinated
         )
-        followers = statements.runner.update, lease.topology_changed
+        followers = statements.runner.prepared.update, lease.topology_changed
         self._membership = Membership(
             settings, self._address, connections, storage, replication, self._take_access, jobs.member_lost, followers
         )
@@ -145,7 +145,7 @@ class Member:
 
     def _handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
         storage, membership = self._storage, self._membership
-        metadata = KnownMetadata(membership, storage.places, self._statements.runner.plans)
+        metadata = KnownMetadata(membership, storage.places, self._plans)
         stats = StoredStats(storage, self._counts, self._engine.runtime, self._admissions, self._statement_log.totals)
         return {
             **self._statement_handlers.handlers(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from secateur.cluster.member.admission.statement_admission import Admissions
@@ -30,12 +31,11 @@ from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.threads import WORK
 from secateur.errors import Error
 from secateur.protocol import query
-from secateur.protocol.changes import ChangedRows, ChangeOnePartition, StageChange, WorkOutChange
+from secateur.protocol.changes import ChangedRows, ChangeOnePartition
 from secateur.protocol.many import ChangedMany, ChangeMany, ExecutedMany, ExecuteMany
 from secateur.protocol.message import Acknowledged
 from secateur.protocol.operations import Operation, OperationBase
 from secateur.protocol.query import Execute, Executed, GetRows
-from secateur.protocol.snapshots import OpenSnapshot
 from secateur.wire import Handled, PeerInfo, Reply, Request, ShortTable
 
 _PER_TURN: Final = 32
@@ -67,6 +67,7 @@ class ManyExecutions:
         self._counts = counts
         self._log = log
         self._statements = statements
+        self._plans = statements.prepared.plans
         self._changes = changes
 
     async def execute(self, request: Request[ExecuteMany]) -> Reply[ExecutedMany]:
@@ -76,7 +77,7 @@ class ManyExecutions:
             TopologyChangedError: The plan is not known any more; nothing was done.
         """
         asked = request.message
-        plan = await self._statements.plans.plan(asked.plan)
+        plan = await self._plans.plan(asked.plan)
         answers: list[Executed] = []
         left_bytes = _ANSWER_BYTES_MAX
         while left_bytes > 0 and len(answers) < len(asked.params):
@@ -112,7 +113,7 @@ class ManyExecutions:
             TopologyChangedError: The plan is not known any more; nothing was done.
         """
         asked = request.message
-        plan = await self._statements.plans.plan(asked.plan)
+        plan = await self._plans.plan(asked.plan)
 
         def make(number: int) -> _Made | None:
             started_s, begun = time.time(), time.perf_counter()
@@ -161,7 +162,6 @@ class StatementHandlers:
         self._log = log
         self._results = results
         self._statements = runner
-        self._first_stages = runner.first_stages
         self._stepped = statements.stepped
         self._snapshots = statements.snapshots
         self._key_reads = statements.key_reads
@@ -171,24 +171,28 @@ class StatementHandlers:
 
     def handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
         """The handler of each operation."""
-        return {
-            Operation.EXECUTE: self._execute,
-            Operation.EXECUTE_PART: self._execute_part,
-            Operation.EXECUTE_FIRST_STAGE: self._execute_first_stage,
+        log, runner = self._log, self._statements
+        executions: dict[OperationBase, Callable[[Request[Any]], Handled]] = {
+            Operation.EXECUTE_PART: runner.execute,
+            Operation.EXECUTE_FIRST_STAGE: partial(log.scattered, run=runner.first_stages.run),
             Operation.PROFILE: self._profile,
-            Operation.NEXT_ROWS: self._next_rows,
-            Operation.CLOSE_RESULT: self._close_result,
             Operation.GET_ROWS: self._get_rows,
-            Operation.OPEN_SNAPSHOT: self._open_snapshot,
-            Operation.CHANGE_ONE_PARTITION: self._change,
+            Operation.OPEN_SNAPSHOT: self._snapshots.open,
+            Operation.CHANGE_ONE_PARTITION: partial(log.execute, run=self._changes.change),
+            Operation.STAGE_CHANGE: partial(log.execute, run=self._changes.stage),
+            Operation.WORK_OUT_CHANGE: partial(log.execute, run=self._coordinated.work_out),
+        }
+        return {
+            **{operation: self._counted(handler) for operation, handler in executions.items()},
+            Operation.EXECUTE: self._execute,
+            Operation.NEXT_ROWS: partial(log.next, read=self._results.next),
+            Operation.CLOSE_RESULT: self._close_result,
             Operation.EXECUTE_MANY: self._many.execute,
             Operation.CHANGE_MANY: self._many.change,
-            Operation.STAGE_CHANGE: self._stage_change,
             Operation.CLOSE_FOR_CHANGE: self._coordinated.close,
-            Operation.WORK_OUT_CHANGE: self._work_out_change,
             Operation.GET_RETURNED_ROWS: self._coordinated.returned,
-            Operation.GET_STATEMENTS: self._log.send,
-            Operation.GET_TENANT_HOURS: self._log.send_tenants,
+            Operation.GET_STATEMENTS: log.send,
+            Operation.GET_TENANT_HOURS: log.send_tenants,
             Operation.KILL_STATEMENT: self._kill_statement,
         }
 
@@ -196,7 +200,8 @@ class StatementHandlers:
         """The frame that answers a short request of a peer; None where it is to be handled as any other."""
         begun = time.perf_counter()
         rights = peer.rights
-        answer = self._statements.answered(frame, None if rights is None else rights.admitted)
+        native = self._statements.native
+        answer = None if native is None else native.answer(frame, None if rights is None else rights.admitted)
         if answer is None:
             return None
         self._counts.frames_received += 1
@@ -208,26 +213,23 @@ class StatementHandlers:
             account.answered(elapsed_s, len(answer.frame), answer.said is not None)
         return answer.frame
 
+    def _counted(self, handler: Callable[[Request[Any]], Handled]) -> Callable[[Request[Any]], Handled]:
+        counts = self._counts
+
+        def counted(request: Request[Any]) -> Handled:
+            counts.executions += 1
+            return handler(request)
+
+        return counted
+
     def _execute(self, request: Request[query.Execute]) -> Handled:
-        self._counts.executions += 1
+        self._counts.executions += 1  # here, as a call for that would be felt
         is_stepped = request.message.steps is not None
         return self._log.execute(request, self._stepped.execute if is_stepped else self._statements.execute)
 
-    def _execute_part(self, request: Request[query.ExecutePart]) -> Handled:
-        self._counts.executions += 1
-        return self._statements.execute(request)
-
-    def _execute_first_stage(self, request: Request[query.ExecuteFirstStage]) -> Handled:
-        self._counts.executions += 1
-        return self._log.scattered(request, self._first_stages.run)
-
     def _profile(self, request: Request[query.Profile]) -> Handled:
-        self._counts.executions += 1
         is_stepped = request.message.run.steps is not None
         return self._stepped.profile(request) if is_stepped else self._statements.profile(request)
-
-    def _next_rows(self, request: Request[query.NextRows]) -> Handled:
-        return self._log.next(request, self._results.next)
 
     def _close_result(self, request: Request[query.CloseResult]) -> Reply[Acknowledged]:
         self._results.close(request.peer)
@@ -235,25 +237,9 @@ class StatementHandlers:
         return Reply(Acknowledged())
 
     def _get_rows(self, request: Request[GetRows]) -> Handled:
-        self._counts.executions += 1
-        self._statements.learn_table(request.message.table_id)
+        if self._statements.native is not None:
+            self._statements.native.learn_table(request.message.table_id)
         return self._key_reads.get(request)
-
-    def _open_snapshot(self, request: Request[OpenSnapshot]) -> Handled:
-        self._counts.executions += 1
-        return self._snapshots.open(request)
-
-    def _change(self, request: Request[ChangeOnePartition]) -> Handled:
-        self._counts.executions += 1
-        return self._log.execute(request, self._changes.change)
-
-    def _stage_change(self, request: Request[StageChange]) -> Handled:
-        self._counts.executions += 1
-        return self._log.execute(request, self._changes.stage)
-
-    def _work_out_change(self, request: Request[WorkOutChange]) -> Handled:
-        self._counts.executions += 1
-        return self._log.execute(request, self._coordinated.work_out)
 
     def _kill_statement(self, request: Request[query.KillRunningStatement]) -> Reply[Acknowledged]:
         reader = self._log.kill(request.message.number)
@@ -293,7 +279,7 @@ class MemberStatements:
     ) -> None:
         runner = self.runner = StatementRunner(storage, connections, copies, plans, jobs, admissions, threads)
         self.stepped = SteppedQueries(storage.member_id, runner, connections.peers, admissions.long)
-        self.snapshots = MemberSnapshots(storage, runner, copies, admissions, threads)
+        self.snapshots = MemberSnapshots(storage, runner.prepared, copies, admissions, threads)
         self.key_reads = KeyReads(storage, copies.acknowledgements.acknowledged)
         self._change_feeds = MemberChangeFeeds(storage, copies)
 
@@ -304,6 +290,6 @@ class MemberStatements:
             Operation.CLOSE_SNAPSHOT: self.snapshots.close,
             Operation.READ_CHANGES: self._change_feeds.read,
             Operation.BOUND_CHANGES: self._change_feeds.bound,
-            Operation.DESCRIBE_CONNECTOR: self.runner.external_reads.describe,
-            Operation.LIST_EXTERNAL_PARTITIONS: self.runner.external_reads.list_partitions,
+            Operation.DESCRIBE_CONNECTOR: self.runner.prepared.external_reads.describe,
+            Operation.LIST_EXTERNAL_PARTITIONS: self.runner.prepared.external_reads.list_partitions,
         }

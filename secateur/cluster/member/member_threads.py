@@ -7,7 +7,6 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Final
 
 from secateur.cluster.loop_thread import threads_end
-from secateur.cluster.member.statements.local_execution import LocalExecution
 from secateur.cluster.settings import ClusterSettings
 from secateur.engine.threads import ElasticThreads, is_long_over, lower_priority
 from secateur.wire import PeerInfo
@@ -40,11 +39,11 @@ class MemberThreads:
         self.quick = ElasticThreads(f"{kernel}-quick", count, QUICK_THREADS_MAX)
         self.changing = ElasticThreads(f"{kernel}-change", count, _CHANGING_THREADS_MAX)
 
-    def of(self, call: LocalExecution, peer: PeerInfo) -> Executor:
-        """The executor for one call of a peer."""
+    def of(self, rows: int, peer: PeerInfo) -> Executor:
+        """The executor for one call of a peer over so many rows."""
         if peer is THIS_MEMBER:
             return self.changing
-        if not is_long_over(call.rows):
+        if not is_long_over(rows):
             return self.quick
         return self.staged if peer.tenant else self.long
 

@@ -299,4 +299,8 @@ class KnownMetadata:
 
     def plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
         """A plan that this member has run, for another one that has not."""
-        return Reply(PlanAnswer(self._plans.kept_plan(request.message.plan_id).encoded()))
+        plan_id = request.message.plan_id
+        plan = self._plans.used(plan_id)
+        if plan is None:
+            raise TopologyChangedError(f"member {self._places.member_id} does not keep plan {plan_id}", plan=plan_id)
+        return Reply(PlanAnswer(plan.encoded()))

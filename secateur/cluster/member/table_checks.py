@@ -16,7 +16,7 @@ from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import PolicyError, ProtocolError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
-from secateur.protocol.access import PolicyCommand, Rights, WriteKind, session_call
+from secateur.protocol.access import Rights, WriteKind, session_call
 from secateur.protocol.catalog import GetRanges
 from secateur.protocol.change_feed import BoundChanges, ReadChanges
 from secateur.protocol.changes import ROW_CHANGES, ChangeOnePartition, StageRows, WriteRows
@@ -50,7 +50,6 @@ def check_plan(
     params: Sequence[Any],
     rights: Rights,
     table: Callable[[int], TableDef],
-    changed: PolicyCommand | None = None,
 ) -> None:
     """Refuse a plan that reads what these rights hide: members do not trust whoever names it.
 
@@ -61,15 +60,13 @@ def check_plan(
         params: The values of its parameters.
         rights: What the sender may do.
         table: A table by its id.
-        changed: What is done with the rows of its first table, whose policies for that it has; None for a query.
 
     Raises:
         AuthenticationError: It reads a table that was not granted, or a parameter that stands for a claim has another
             value than the token.
         TopologyChangedError: It was made for other policies: it is to be planned again.
     """
-    admitted = plan.plan_id if changed is None else (plan.plan_id, changed.value)
-    if _was_admitted(rights, admitted, params):
+    if _was_admitted(rights, plan.plan_id, params):
         return
     rights.check_reads(plan.tables_read)
     for index, claim in plan.claims:
@@ -78,23 +75,26 @@ def check_plan(
                 f"the statement has another value for {session_call(claim)} than the token {rights.token.id!r} of this"
                 " connection: nothing was done"
             )
-    for place, scan in enumerate(plan.scans):
-        if scan.is_fetched:
+    for scan in plan.scans:
+        if scan.external is not None:
             continue
-        command = changed if changed is not None and not place else PolicyCommand.SELECT
-        guards = rights.guards.get(table(scan.table_id).origin)
-        if scan.policy != ("" if guards is None else guards.scans[command].condition.text):
+        if scan.system is not None:
+            guard = rights.listed(scan.system)
+        else:
+            guards = rights.guards.get(table(scan.table_id).origin)
+            guard = None if guards is None else guards.scans[scan.policy_command]
+        if scan.policy != ("" if guard is None else guard.condition.text):
             raise TopologyChangedError(
                 f"the statement was planned for other row policies on {scan.table}: plan it again", table=scan.table
             )
     if len(rights.admitted) >= _ADMITTED_MAX:
         rights.admitted.clear()
-    rights.admitted[admitted] = tuple((index, rights.claim(claim)) for index, claim in plan.claims)
+    rights.admitted[plan.plan_id] = tuple((index, rights.claim(claim)) for index, claim in plan.claims)
 
 
-def _was_admitted(rights: Rights, key: str | tuple[str, str], params: Sequence[Any]) -> bool:
+def _was_admitted(rights: Rights, plan_id: str, params: Sequence[Any]) -> bool:
     """Whether a plan was found to be good before, and the values of its claims are those of then."""
-    claims = rights.admitted.get(key)
+    claims = rights.admitted.get(plan_id)
     return claims is not None and all(index < len(params) and params[index] == value for index, value in claims)
 
 
@@ -130,8 +130,7 @@ def check_change(
     if rights.guards and not (plan.privileges and is_of_kind):  # the rows that it finds are those of another command
         raise ProtocolError(f"plan {plan.plan_id} is not that of a change of this kind: prepare the statement again")
     rights.check_write(plan.scans[0].table if target is None else target, needed)
-    deletes = Privilege.DELETE in plan.privileges
-    check_plan(plan, params, rights, table, PolicyCommand.DELETE if deletes else PolicyCommand.UPDATE)
+    check_plan(plan, params, rights, table)
 
 
 def check_ranges(tables: Sequence[TableDef], asked: GetRanges, rights: Rights) -> None:
@@ -336,11 +335,11 @@ class MemberTableChecks:
 
     def _with_plans(self, plan_ids: Sequence[str], check: Callable[[SelectPlan], None]) -> Awaitable[None] | None:
         """Check plans, now if all of them are kept here."""
-        try:
-            for plan_id in plan_ids:
-                check(self._plans.kept_plan(plan_id))
-        except TopologyChangedError:
-            return self._with_fetched(plan_ids, check)
+        for plan_id in plan_ids:
+            plan = self._plans.used(plan_id)
+            if plan is None:
+                return self._with_fetched(plan_ids, check)
+            check(plan)
         return None
 
     async def _with_fetched(self, plan_ids: Sequence[str], check: Callable[[SelectPlan], None]) -> None:

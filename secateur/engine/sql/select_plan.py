@@ -26,6 +26,7 @@ from secateur.errors import InternalError, ProtocolError
 from secateur.partitioning.pruning.operand import Evaluated, expressions_in, numbered, places
 from secateur.partitioning.pruning.row_predicate import OpenPredicate
 from secateur.partitioning.pruning.tree import PartitionTree
+from secateur.protocol.access import PolicyCommand
 from secateur.protocol.catalog import ListedPartitions
 from secateur.protocol.codec import decode, encode
 from secateur.protocol.metrics import StageWork
@@ -101,6 +102,7 @@ class ScanPlan(msgspec.Struct, frozen=True, omit_defaults=True):
         external: The rows that it needs of an external table, read when the statement runs; None for any other.
         policy: The condition of row policies that the statement puts on its rows, as text; empty for none.
         policies: The names of those policies.
+        policy_command: Whose policies they are: of the table that a statement changes, those for its change.
     """
 
     relation: str
@@ -118,6 +120,7 @@ class ScanPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     external: ExternalScan | None = None
     policy: str = ""
     policies: tuple[str, ...] = ()
+    policy_command: PolicyCommand = PolicyCommand.SELECT
 
     @property
     def is_fetched(self) -> bool:

@@ -109,13 +109,15 @@ class PlanningCatalog:
     def guard(
         self, table: TableDef, is_changed: bool = False, command: PolicyCommand = PolicyCommand.SELECT
     ) -> PolicyFilter | None:
-        """The condition that row policies put on a scan of a table; None for none.
+        """The condition that row policies put on a scan of a table, or grants on one of a system table; None for none.
 
         Args:
             table: The table.
             is_changed: Whether it is the table that a statement changes, and not one that it reads.
             command: What that statement does.
         """
+        if SYSTEM_TABLES.get(table.name) is table:
+            return None if self.viewer.rights is None else self.viewer.rights.listed(table.name)
         found = self.viewer.guards(table)
         return None if found is None else found.scans[command if is_changed else PolicyCommand.SELECT]
 

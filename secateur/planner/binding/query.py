@@ -264,7 +264,7 @@ class _Binder:
         scan = TableReference(f"s{number}", table, alias, (), system, external, has_row_ids)
         columns = [column.name for column in scan.visible_columns if words is None or folded(column.name) in words]
         some = table.declared_key[:1] or (table.columns[0].name,)
-        guard = None if scan.is_fetched else self._guard(table, name.schema == WITH_ROW_IDS)
+        guard = None if external is not None else self._guard(table, name.schema == WITH_ROW_IDS)
         if guard is None:
             self.scans.append(replace(scan, columns=tuple(columns) or some))
             if external is not None:

@@ -45,8 +45,8 @@ from secateur.planner.ddl.access import read_row_security
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.partition_by import read_range
 from secateur.planner.ddl.row_expression import read_default
-from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.target import found, read_relation
+from secateur.planner.dml.values import read_column
 from secateur.planner.statement import AlterColumns, AlterTable, CommentOn, SecureTable
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from secateur.errors import NotSupportedError, SchemeError
 from secateur.partitioning.tables.table import IndexDef, TableDef
-from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.target import read_relation
+from secateur.planner.dml.values import read_column
 from secateur.planner.statement import CreateIndex, DropIndex
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.storage.key_column import KeyColumn

@@ -113,15 +113,11 @@ def read_hash(cursor: TokenCursor) -> HashComponent:
 @no_garbage_collection()
 def _read_ranges(cursor: TokenCursor, columns: int) -> tuple[RangeSpec, ...]:
     if cursor.accept("SPLIT"):
-        cursor.expect("AT", "(")
-        splits = cursor.listed(lambda cursor: read_tuple(cursor, columns))
-        cursor.expect(")")
-        return split_at(splits)
-    if not cursor.accept("("):
+        cursor.expect("AT")
+        return split_at(cursor.in_parentheses(lambda cursor: read_tuple(cursor, columns)))
+    if not cursor.at("("):
         raise cursor.expected("SPLIT AT (...), EVERY ... or (PARTITION ..., ...)")
-    ranges = cursor.listed(lambda cursor: read_range(cursor, columns))
-    cursor.expect(")")
-    return tuple(ranges)
+    return tuple(cursor.in_parentheses(lambda cursor: read_range(cursor, columns)))
 
 
 def read_range(cursor: TokenCursor, columns: int) -> RangeSpec:

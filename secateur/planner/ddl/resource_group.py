@@ -85,10 +85,7 @@ def _roles(cursor: TokenCursor) -> tuple[str, ...] | None:
 def _limits(cursor: TokenCursor) -> dict[str, Any]:
     if not cursor.accept("WITH"):
         return {}
-    cursor.expect("(")
-    limits = dict(cursor.listed(_limit))
-    cursor.expect(")")
-    return limits
+    return dict(cursor.in_parentheses(_limit))
 
 
 def _limit(cursor: TokenCursor) -> tuple[str, Any]:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
-from secateur.errors import ProgrammingError, UnknownColumnError
+from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.row_ids import check_has_key
 from secateur.partitioning.tables.table import TableDef
-from secateur.planner.binding.catalog_view import similar_names
-from secateur.planner.text.token_cursor import CLOSING, OPENING, TextSpan, TokenCursor, is_default, read_expression
+from secateur.planner.dml.values import Value, of_columns, read_column, read_list, read_new_column, read_value
+from secateur.planner.text.token_cursor import CLOSING, OPENING, TextSpan, TokenCursor, read_expression
 from secateur.protocol.statements import InsertMode
 
-IN_LIST: Final = (",", ")")
-"""The words that may follow a value of a list in parentheses."""
 QUERY_WORDS: Final = ("SELECT", "WITH", "FROM", "VALUES")
 """Words with which a query begins."""
 
 
-Assignments: TypeAlias = dict[str, TextSpan | None]
-"""The place of each new value in the text, by column as the table spells it; None for DEFAULT."""
-
-
-def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> Assignments:
+def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> dict[str, Value]:
     """Read a list of assignments.
 
     Args:
@@ -31,63 +24,40 @@ def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> Assign
         table: The table whose columns are assigned.
         ends: Words that may follow the list.
 
+    Returns:
+        The new values by column, as the table spells it.
+
     Raises:
         SqlSyntaxError: At the first token that cannot be.
         UnknownColumnError: The table has no such column; with its position.
         ProgrammingError: A column is assigned twice, or a list has fewer or more values than columns.
     """
-    found: Assignments = {}
+    found: dict[str, Value] = {}
+    taken: set[str] = set()
+
+    def read_name(cursor: TokenCursor) -> str:
+        qualifier = cursor.peek(1)
+        if qualifier is not None and qualifier.text == ".":
+            cursor.take()
+            raise cursor.expected("'=' (columns are assigned by their bare names)")
+        return read_new_column(cursor, table, taken, "assigned")
+
     while True:
-        if cursor.at("("):
-            found |= _read_several(cursor, table, found, ends)
-        else:
-            column = _read_new_column(cursor, table, found)
-            cursor.expect("=")
-            found[column] = read_value(cursor, ",", *ends)
+        several = cursor.at("(")
+        names = cursor.in_parentheses(read_name) if several else [read_name(cursor)]
+        cursor.expect("=")
+        offset = cursor.offset
+        if several and _is_row(cursor, ends):
+            cursor.accept("ROW")
+            values = read_list(cursor)
+            if len(values) != len(names):
+                message = f"({', '.join(names)}) = (...) takes one value for each of the {len(names)} columns"
+                raise cursor.error(ProgrammingError, message, offset)
+        else:  # a list of columns gets the same value
+            values = [read_value(cursor, ",", *ends)] * len(names)
+        found |= zip(names, of_columns(cursor, values, [table.column(name) for name in names], offset), strict=True)
         if not cursor.accept(","):
             return found
-
-
-def read_column(cursor: TokenCursor, table: TableDef) -> str:
-    """The name of a column, as the table spells it.
-
-    Raises:
-        SqlSyntaxError: No name comes next.
-        UnknownColumnError: The table has no such column; with its position.
-    """
-    offset = cursor.offset
-    name = cursor.name("a column")
-    declared = {column.name.casefold(): column.name for column in table.visible_columns}
-    column = declared.get(name.casefold())
-    if column is None:
-        message = f"table {table.name} has no column {name!r}; {similar_names(name, list(declared.values()))}"
-        raise cursor.error(UnknownColumnError, message, offset, len(name), table=table.name)
-    return column
-
-
-def _read_several(cursor: TokenCursor, table: TableDef, before: Container[str], ends: tuple[str, ...]) -> Assignments:
-    """``(a, b) = (x, y)``, ``(a, b) = ROW(x, y)``, or ``(a, b) = x``, which gives x to each of them."""
-    cursor.expect("(")
-    columns = [_read_new_column(cursor, table, before)]
-    while cursor.accept(","):
-        columns.append(_read_new_column(cursor, table, before, columns))
-    cursor.expect(")")
-    cursor.expect("=")
-    offset = cursor.offset
-    if not _is_row(cursor, ends):
-        return dict.fromkeys(columns, read_value(cursor, ",", *ends))
-    cursor.accept("ROW")
-    cursor.expect("(")
-    found: Assignments = {}
-    for column in columns:
-        found[column] = read_value(cursor, *IN_LIST)
-        if not cursor.accept(","):
-            break
-    if len(found) < len(columns) or not cursor.at(")"):
-        message = f"({', '.join(columns)}) = (...) takes one value for each of the {len(columns)} columns"
-        raise cursor.error(ProgrammingError, message, offset)
-    cursor.expect(")")
-    return found
 
 
 def _is_row(cursor: TokenCursor, ends: tuple[str, ...]) -> bool:
@@ -107,26 +77,6 @@ def _is_row(cursor: TokenCursor, ends: tuple[str, ...]) -> bool:
     return is_whole and not is_query and (is_named or commas > 0)
 
 
-def _read_new_column(cursor: TokenCursor, table: TableDef, before: Container[str], others: Container[str] = ()) -> str:
-    offset = cursor.offset
-    qualifier = cursor.peek(1)
-    if qualifier is not None and qualifier.text == ".":
-        cursor.take()
-        raise cursor.expected("'=' (columns are assigned by their bare names)")
-    column = read_column(cursor, table)
-    if column in others or column in before:
-        raise cursor.error(ProgrammingError, f"column {column!r} is assigned twice", offset, len(column))
-    return column
-
-
-def read_value(cursor: TokenCursor, *ends: str) -> TextSpan | None:
-    """The place of the expression that comes next, up to one of ``ends``; None for DEFAULT."""
-    if is_default(cursor, *ends):
-        cursor.take()
-        return None
-    return read_expression(cursor, *ends)
-
-
 @dataclass(frozen=True, slots=True)
 class DoUpdate:
     """The existing row is changed.
@@ -137,15 +87,12 @@ class DoUpdate:
         condition: Which rows are changed; None for all.
     """
 
-    assignments: Assignments
+    assignments: dict[str, Value]
     condition: TextSpan | None
 
 
-Conflict: TypeAlias = InsertMode | DoUpdate
-
-
-def read_conflict(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> Conflict:
-    """Read an ON CONFLICT clause; without one, return ``mode``.
+def read_conflict(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> tuple[InsertMode, DoUpdate | None]:
+    """Read an ON CONFLICT clause; without one, the treatment is that of ``mode``.
 
     It says what an INSERT does with keys that exist already::
 
@@ -162,7 +109,7 @@ def read_conflict(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> Con
     """
     start = cursor.offset
     if not cursor.accept("ON", "CONFLICT"):
-        return mode
+        return mode, None
     check_conflicts(cursor, table, start)
     if mode is not InsertMode.APPEND:
         raise cursor.error(
@@ -177,13 +124,13 @@ def read_conflict(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> Con
         raise cursor.unsupported("a condition on the conflict itself", "write DO UPDATE SET ... WHERE condition")
     cursor.expect("DO")
     if cursor.accept("NOTHING"):
-        return InsertMode.IGNORE
+        return InsertMode.IGNORE, None
     if not cursor.accept("UPDATE"):
         raise cursor.expected("NOTHING or UPDATE")
     cursor.expect("SET")
     assignments = read_assignments(cursor, table, "WHERE", "RETURNING")
     condition = read_expression(cursor, "RETURNING", what="a condition") if cursor.accept("WHERE") else None
-    return DoUpdate(assignments, condition)
+    return InsertMode.UPSERT, DoUpdate(assignments, condition)
 
 
 def check_conflicts(cursor: TokenCursor, table: TableDef, offset: int) -> None:
@@ -200,9 +147,7 @@ def check_conflicts(cursor: TokenCursor, table: TableDef, offset: int) -> None:
 
 def _read_target(cursor: TokenCursor, table: TableDef) -> None:
     offset = cursor.offset
-    cursor.expect("(")
-    columns = cursor.listed(lambda cursor: read_column(cursor, table))
-    cursor.expect(")")
+    columns = cursor.in_parentheses(lambda cursor: read_column(cursor, table))
     if set(columns) != set(table.primary_key):
         message = (
             f"the only unique key of {table.name} is its primary key ({', '.join(table.primary_key)}): name"

@@ -7,7 +7,8 @@ single rows are made by their owners, and everything else becomes row changes th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace as with_plan
+from dataclasses import dataclass
+from dataclasses import replace as with_fields
 from functools import cache
 from hashlib import blake2b
 from typing import Final
@@ -18,127 +19,135 @@ from secateur.engine.sql.keyed_change import KeyedChange, ReturnedRow
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import Error
 from secateur.partitioning.tables.table import TableDef
+from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.insert import Insert, InsertValues, ValuesRows
-from secateur.planner.dml.insert_row_changes import PlanQuery, find_row_upsert, insert_row_changes, key_query
+from secateur.planner.dml.insert_row_changes import (
+    PlanQuery,
+    find_row_upsert,
+    insert_row_changes,
+    keeps_plain_keys,
+    key_query,
+)
 from secateur.planner.dml.merge import Merge
-from secateur.planner.dml.row_changes import RowChangesQuery
+from secateur.planner.dml.row_changes import Change
 from secateur.planner.dml.searched_change import SearchedChange, check_columns, check_reading, is_local
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.positions import syntax_error
 from secateur.protocol.changes import ROW_CHANGES
-from secateur.protocol.statements import ChangeKind, ChangeStatement, CoordinatedChange, InsertMode, InsertSelect
+from secateur.protocol.statements import (
+    ChangeKind,
+    ChangeStatement,
+    CoordinatedChange,
+    InsertMode,
+    InsertSelect,
+    Statement,
+    TextualParameters,
+)
 from secateur.protocol.tokens import Privilege
 
 _EVERY_ROW: Final = "every row is deleted: add WHERE to delete some of them"
 
 
+@dataclass(frozen=True, slots=True)
 class ChangePlanner:
     """Plans one statement.
 
-    Args:
-        sql: The user's text.
-        plan: Plans a query of the statement.
+    Attributes:
+        plan_query: Plans a query.
         plan_with_action: Plans one that has a parameter more, the action of a row.
         plan_source: Plans a query whose rows a client will fetch, in steps where that prunes more.
         replaced_by: The columns that say whether an upsert may replace a row of a table, by its row policies.
-        may_wait: Whether a query that few executions need may be planned when one does; till then it keeps ``plan``.
+        may_wait: Whether a query that few executions need may be planned when one does; till then it keeps
+            ``plan_query``.
     """
 
-    def __init__(
-        self,
-        sql: str,
-        plan: PlanQuery,
-        plan_with_action: PlanQuery,
-        plan_source: PlanQuery,
-        replaced_by: Callable[[TableDef], frozenset[str]],
-        *,
-        may_wait: bool,
-    ) -> None:
-        self._sql = sql
-        self._plan = plan
-        self._plan_with_action = plan_with_action
-        self._plan_source = plan_source
-        self._replaced_by = replaced_by
-        self._may_wait = may_wait
+    plan_query: PlanQuery
+    plan_with_action: PlanQuery
+    plan_source: PlanQuery
+    replaced_by: Callable[[TableDef], frozenset[str]]
+    may_wait: bool
 
-    def searched(self, change: SearchedChange) -> ChangeStatement[PlannedSelect] | CoordinatedChange[PlannedSelect]:
-        """Plan an UPDATE, DELETE or TRUNCATE.
+    def plan(self, change: Insert | Merge | SearchedChange, textual: TextualParameters) -> Statement:
+        """Plan a statement.
+
+        Args:
+            change: The statement.
+            textual: Its parameters that are texts to check.
 
         Raises:
             Error: The statement is invalid; with the position.
         """
+        planned: Statement
+        match change:
+            case Insert():
+                planned = self._insert(change)
+            case Merge():
+                planned = self._merge(change)
+            case SearchedChange():
+                planned = self._searched(change)
+        if isinstance(planned, InsertValues):
+            return with_fields(planned, textual=textual)
+        return planned.with_queries(lambda query: with_fields(query, textual=textual)) if textual else planned
+
+    def _searched(self, change: SearchedChange) -> ChangeStatement[PlannedSelect] | CoordinatedChange[PlannedSelect]:
         in_place = None
         if change.stays:
             query, columns = change.in_partitions()
-            check_reading(self._sql, query, change.action, change.target.end)
-            select = query.plan(self._plan)
+            check_reading(change, query)
+            select = query.plan(self.plan_query)
             if change.action is RowAction.UPDATE:
                 check_columns(change, columns, select)
             elif change.where is None:
                 scans = tuple(replace(scan, reason=scan.reason and _EVERY_ROW) for scan in select.plan.scans)
-                select = with_plan(select, plan=replace(select.plan, scans=scans, plan_id="").named())
+                select = with_fields(select, plan=replace(select.plan, scans=scans, plan_id="").named())
             if is_local(select):
-                in_place = ChangeStatement(change.target.table, change.kind, _needing(select, change.privileges))
+                in_place = ChangeStatement(change.table, change.kind, _needing(select, change.privileges))
                 if change.returning is None:
                     return in_place
         changes = change.row_changes()
-        check_reading(self._sql, changes.query, change.action, change.target.end)
-        planned = self._coordinated(changes)
+        check_reading(change, changes)
+        planned = self._coordinated(change, changes)
         if in_place is not None:
             plan, deletes = in_place.select.plan, in_place.kind is ChangeKind.DELETE
             if KeyedChange.of(plan, in_place.table, deletes=deletes) is not None:
                 return _returning_row(planned, in_place.select, in_place.kind)
         return planned
 
-    def merge(self, merge: Merge) -> CoordinatedChange[PlannedSelect]:
-        """Plan a MERGE.
+    def _merge(self, merge: Merge) -> CoordinatedChange[PlannedSelect]:
+        columns = merge.source_query().plan(self.plan_query).plan.columns if merge.needs_columns else ()
+        return self._coordinated(merge, merge.row_changes([name for name, _ in columns]))
 
-        Raises:
-            Error: The statement is invalid; with the position.
-        """
-        columns = (
-            [name for name, _ in merge.source_query().plan(self._plan).plan.columns] if merge.needs_columns else []
-        )
-        return self._coordinated(merge.row_changes(columns))
-
-    def insert(self, insert: Insert) -> InsertValues | InsertSelect[PlannedSelect] | CoordinatedChange[PlannedSelect]:
-        """Plan an INSERT.
-
-        Raises:
-            Error: The statement is invalid; with the position.
-        """
+    def _insert(self, insert: Insert) -> InsertValues | InsertSelect[PlannedSelect] | CoordinatedChange[PlannedSelect]:
         if isinstance(insert.source, ValuesRows):
             assert insert.columns is not None
             if insert.is_load and insert.ctes is None:
                 if not insert.is_computed:
                     return insert.values()
-                select = insert.query().plan(self._plan_source)
+                select = insert.query().plan(self.plan_source)
                 if not _needs_one_moment(select, insert):
-                    assert isinstance(insert.conflict, InsertMode)
-                    return InsertSelect(insert.target.table, insert.columns, select, insert.conflict)
+                    return InsertSelect(insert.table, insert.columns, select, insert.mode)
             change = self._values_changed(insert, insert.source, insert.columns)
             # A statement that reads other rows would read them from before the first change, not from before its own.
             if len(change.select.plan.scans) != 1:
                 return change
             return replace(change, batch=insert.batch(is_row_compiled=change.select.plan.upsert is not None))
-        select = insert.query().plan(self._plan_source)
+        select = insert.query().plan(self.plan_source)
         names = [name for name, _ in select.plan.columns]
-        table, columns = insert.target.table, insert.columns
+        table, columns = insert.table, insert.columns
         if columns is None:
             columns = tuple(table.visible_column(name).name for name in names)
         if len(columns) != len(names):
             raise syntax_error(
                 f"the query has {len(names)} columns for the {len(columns)} columns {', '.join(columns)}",
-                self._sql,
+                insert.sql,
                 insert.source.start,
             )
-        is_partial = insert.conflict is InsertMode.UPSERT and len(columns) < len(table.columns)
+        is_partial = insert.mode is InsertMode.UPSERT and len(columns) < len(table.columns)
         if not insert.is_load or is_partial or _needs_one_moment(select, insert):
-            return self._coordinated(insert_row_changes(insert, columns))
+            return self._coordinated(insert, insert_row_changes(insert, columns))
         if [str(table.column(name).type) for name in columns] != [text for _, text in select.plan.columns]:
-            select = insert.cast_query(columns).plan(self._plan_source)
-        assert isinstance(insert.conflict, InsertMode)
-        return InsertSelect(table, columns, select, insert.conflict)
+            select = insert.cast_query(columns).plan(self.plan_source)
+        return InsertSelect(table, columns, select, insert.mode)
 
     def _values_changed(
         self, insert: Insert, values: ValuesRows, columns: Sequence[str]
@@ -148,65 +157,73 @@ class ChangePlanner:
         Where its form without DuckDB has what nearly all executions need, the query for its row is planned later.
         """
         changes = insert_row_changes(insert, columns)
-        if (
-            not (changes.is_single_partition or (changes.has_plain_keys and changes.returning is not None))
-            or len(values.values) > 1
-            or changes.table.replicated
-            or not self._replaced_by(changes.table) <= set(changes.table.primary_key)
-        ):
-            return self._coordinated(changes)
-        found = find_row_upsert(insert, columns, self._plan)
+        stays = keeps_plain_keys(insert, columns)
+        is_one_row = stays and len(values.values) == 1 and self._meets_no_hidden_row(insert)
+        found = find_row_upsert(insert, columns, self.plan_query) if is_one_row else None
         if found is None:
-            return self._coordinated(changes)
+            is_single_partition = stays and insert.mode is not InsertMode.APPEND and insert.returning is None
+            return self._coordinated(insert, changes, is_single_partition=is_single_partition)
         upsert, uses = found
-        if changes.returning is not None:
-            select = key_query(insert, columns).plan(self._plan)
+        if insert.returning is not None:
+            select = key_query(insert, columns).plan(self.plan_query)
             plan = replace(select.plan, upsert=upsert, is_upsert_only=True, empty=None)
-            row = _needing(with_plan(select, plan=plan, type_uses=select.type_uses | uses), changes.privileges)
-            return _returning_row(self._coordinated(changes), row, ROW_CHANGES)
+            row = _needing(with_fields(select, plan=plan, type_uses=select.type_uses | uses), insert.privileges)
+            return _returning_row(self._coordinated(insert, changes), row, ROW_CHANGES)
 
         @cache
         def whole() -> PlannedSelect:
-            select = self._coordinated(changes).select
-            return with_plan(select, plan=replace(select.plan, upsert=upsert, plan_id="").named())
+            select = self._coordinated(insert, changes).select
+            return with_fields(select, plan=replace(select.plan, upsert=upsert, plan_id="").named())
 
         try:
-            keys = key_query(insert, columns).plan(self._plan) if self._may_wait else None
+            keys = key_query(insert, columns).plan(self.plan_query) if self.may_wait else None
         except Error:  # the query for the row changes says what is wrong, in the user's words
             keys = None
         if keys is None:
             select = whole()
         else:
             # The plan that is made later is the same for all statements with the id of this one.
-            origin = blake2b((keys.plan.origin + changes.query.text).encode(), digest_size=12).hexdigest()
-            plan = replace(keys.plan, upsert=upsert, is_upsert_only=True, empty=None, origin=origin, plan_id="")
-            plan = replace(plan, privileges=changes.privileges)
-            select = with_plan(keys, plan=plan.named(), type_uses=keys.type_uses | uses, plan_whole=whole)
+            origin = blake2b((keys.plan.origin + changes.text).encode(), digest_size=12).hexdigest()
+            plan = replace(keys.plan, upsert=upsert, is_upsert_only=True, empty=None, origin=origin)
+            keys = with_fields(keys, plan=plan, type_uses=keys.type_uses | uses, plan_whole=whole)
+            select = _needing(keys, insert.privileges)
         return CoordinatedChange(
-            changes.table, select, changes.duplicate_match, is_single_partition=True, privileges=changes.privileges
+            insert.table, select, insert.duplicate_match, is_single_partition=True, privileges=insert.privileges
         )
 
-    def _coordinated(self, changes: RowChangesQuery) -> CoordinatedChange[PlannedSelect]:
-        returning = None
-        if changes.returning is not None:
-            returning = changes.returning.plan(self._plan_with_action if changes.names_action else self._plan)
-        select = _needing(changes.query.plan(self._plan), changes.privileges)
-        is_single_partition = (
-            changes.is_single_partition
-            and len(select.plan.scans) == 1
-            and not changes.table.replicated
-            # Of other tables, the row that is there may be one that policies hide: it is looked for, and is an error.
-            and self._replaced_by(changes.table) <= set(changes.table.primary_key)
-        )
+    def _coordinated(
+        self, change: Change, changes: Composed, *, is_single_partition: bool = False
+    ) -> CoordinatedChange[PlannedSelect]:
+        """Plan a change that one member computes.
+
+        Args:
+            change: The statement.
+            changes: The query for its row changes.
+            is_single_partition: Whether the primary of a partition can execute it for a key of that partition, if that
+                is all that it reads.
+        """
+        returning, names_action = None, False
+        if change.returning is not None:
+            names_action = change.returning.names_action
+            returning = change.returning.query.plan(self.plan_with_action if names_action else self.plan_query)
+        select = _needing(changes.plan(self.plan_query), change.privileges)
         return CoordinatedChange(
-            changes.table,
+            change.table,
             select,
-            changes.duplicate_match,
+            change.duplicate_match,
             returning,
-            changes.names_action,
-            is_single_partition,
-            privileges=changes.privileges,
+            names_action,
+            is_single_partition and len(select.plan.scans) == 1 and self._meets_no_hidden_row(change),
+            privileges=change.privileges,
         )
+
+    def _meets_no_hidden_row(self, change: Change) -> bool:
+        """Whether the primary of a row's key sees the row that is there, if one is.
+
+        The row may be one that policies hide: then it is looked for, and is an error.
+        """
+        table = change.table
+        return not table.replicated and self.replaced_by(table) <= set(table.primary_key)
 
 
 def _returning_row(
@@ -228,7 +245,7 @@ def _returning_row(
 
 def _needing(select: PlannedSelect, privileges: tuple[Privilege, ...]) -> PlannedSelect:
     """The query of a change, whose plan says what it needs."""
-    return with_plan(select, plan=replace(select.plan, privileges=privileges, plan_id="").named())
+    return with_fields(select, plan=replace(select.plan, privileges=privileges, plan_id="").named())
 
 
 def _needs_one_moment(select: PlannedSelect, insert: Insert) -> bool:
@@ -239,6 +256,6 @@ def _needs_one_moment(select: PlannedSelect, insert: Insert) -> bool:
     only late.
     """
     plan = select.plan
-    if any(scan.table_id == insert.target.table.table_id for scan in plan.scans):
+    if any(scan.table_id == insert.table.table_id for scan in plan.scans):
         return True
-    return insert.conflict is InsertMode.UPSERT and bool(plan.scans) and not plan.reads_fetched_rows
+    return insert.mode is InsertMode.UPSERT and bool(plan.scans) and not plan.reads_fetched_rows

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from secateur.errors import Error
 from secateur.partitioning.types.sql_text import CLOCKS, folded
 from secateur.planner.text.parameters import Parameters, read_parameters
-from secateur.planner.text.positions import Piece, Spliced, located
+from secateur.planner.text.positions import Piece, Spliced, located, splice
 from secateur.planner.text.token_cursor import TextSpan
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
 
@@ -88,6 +88,7 @@ class Composer:
     def __init__(self, sql: str, parameters: Parameters, ctes: TextSpan | None = None) -> None:
         self._sql = sql
         self._parameters = parameters
+        self._numbered = [(start, end, f"${index + 1}") for start, end, index in parameters.spans]
         self._parts: list[str] = []
         self._pieces: list[Piece] = []
         self._length = 0
@@ -109,22 +110,14 @@ class Composer:
         return Composed(self._sql, Spliced("".join(self._parts), pieces), self._parameters)
 
     def _quote(self, span: TextSpan) -> None:
-        position = span.start
-        for start, end, index in sorted(self._parameters.spans):
-            if span.start <= start and end <= span.end:
-                self._copy(position, start)
-                self._copy(start, end, f"${index + 1}")
-                position = end
-        self._copy(position, span.end)
+        if span.start < span.end:
+            made = splice(self._sql, span.start, span.end, self._numbered)
+            # Words of ours behind a piece belong to its last character.
+            self._pieces += (Piece(self._length + one.at, one.start, one.end - 1, True) for one in made.pieces)
+            self._add(made.sql)
         # After a line comment, words of ours would belong to it.
         if "--" in self._sql[span.start : span.end]:
             self._add("\n")
-
-    def _copy(self, start: int, end: int, replacement: str | None = None) -> None:
-        if start < end:
-            # Words of ours behind it belong to its last character.
-            self._pieces.append(Piece(self._length, start, end - 1, True))
-            self._add(self._sql[start:end] if replacement is None else replacement)
 
     def _add(self, text: str) -> None:
         self._parts.append(text)

@@ -20,9 +20,9 @@ from typing import Final, assert_never
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.sql_text import quoted
-from secateur.planner.dml.assignments import read_column
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.target import read_relation
+from secateur.planner.dml.values import read_column
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, read_expression
@@ -65,9 +65,8 @@ def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str],
         return CopyQuery(query, _read_file(cursor, Direction.WRITE))
     table = read_relation(cursor, find)
     columns = tuple(column.name for column in table.visible_columns)
-    if cursor.accept("("):
-        columns = tuple(cursor.listed(lambda cursor: read_column(cursor, table)))
-        cursor.expect(")")
+    if cursor.at("("):
+        columns = tuple(cursor.in_parentheses(lambda cursor: read_column(cursor, table)))
     if cursor.accept("TO"):
         query = composer.say(f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table.name)}").finish()
         return CopyQuery(query, _read_file(cursor, Direction.WRITE))

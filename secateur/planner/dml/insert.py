@@ -14,36 +14,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from dataclasses import replace as replace_fields
 from typing import Any, Final
 
 import pyarrow as pa
 from msgspec.structs import replace
 
-from secateur.drawing.quantity import count_text
 from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.errors import ProgrammingError, UnknownColumnError
+from secateur.errors import UnknownColumnError
 from secateur.partitioning.tables.conform import conform, first_of_each_key
 from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.table import Column, TableDef
-from secateur.partitioning.types.column_type import SqlType
-from secateur.partitioning.types.default_value import FUNCTIONS
 from secateur.partitioning.types.sql_text import quoted, text_literal
 from secateur.planner.binding.evaluation import calls_only_bounded
-from secateur.planner.dml.assignments import (
-    QUERY_WORDS,
-    Conflict,
-    DoUpdate,
-    check_conflicts,
-    read_column,
-    read_conflict,
-)
+from secateur.planner.dml.assignments import QUERY_WORDS, DoUpdate, check_conflicts, read_conflict
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.row_changes import read_returning
-from secateur.planner.dml.target import ChangeTarget, read_insert_target
+from secateur.planner.dml.row_changes import Change, read_returning
+from secateur.planner.dml.target import read_target
+from secateur.planner.dml.values import IN_LIST, Value, default_value, of_columns, read_columns, read_list, read_value
 from secateur.planner.text.parameters import Parameters
-from secateur.planner.text.token_cursor import TextSpan, TokenCursor, is_default, read_expression
+from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression
 from secateur.planner.text.tokens import TokenKind
+from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.statements import (
     BatchInsert,
     EvaluatedInsert,
@@ -54,10 +45,10 @@ from secateur.protocol.statements import (
     Statement,
     TextualParameters,
     as_texts,
+    privileges_of,
 )
+from secateur.protocol.tokens import Privilege
 
-_LITERALS: Final = frozenset({TokenKind.STRING, TokenKind.NUMBER})
-_LITERAL_WORDS: Final = frozenset({"NULL", "TRUE", "FALSE"})
 _QUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE)\b", re.IGNORECASE)
 _CELLS_MAX: Final = 1000
 """A longer statement is evaluated by the controller: the longer it is, the less what asking costs matters."""
@@ -131,46 +122,45 @@ class ValuesRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Insert:
+class Insert(Change):
     """A parsed INSERT.
 
     Attributes:
-        target: The table of the rows.
         columns: Those that get the values, in order; None for BY NAME.
-        ctes: The WITH clause before the statement.
         source: The rows, or the query for them.
-        conflict: The treatment of keys that exist already.
-        returning: As :func:`~secateur.planner.dml.row_changes.read_returning`.
+        mode: The treatment of keys that exist already.
+        update: How a row that exists already is changed; None for the way of ``mode``.
     """
 
-    sql: str
-    parameters: Parameters
-    target: ChangeTarget
     columns: tuple[str, ...] | None
-    ctes: TextSpan | None
     source: ValuesRows | TextSpan
-    conflict: Conflict
-    returning: tuple[Composed, bool] | None
+    mode: InsertMode
+    update: DoUpdate | None
 
     @property
-    def assigned(self) -> list[tuple[str, TextSpan | None]]:
-        """The columns that it names, with the places of the values that it gives them."""
-        found: list[tuple[str, TextSpan | None]] = []
+    def privileges(self) -> tuple[Privilege, ...]:
+        return privileges_of(self.mode)
+
+    @property
+    def assigned(self) -> list[tuple[str, Value]]:
+        found: list[tuple[str, Value]] = []
         if isinstance(self.source, ValuesRows) and self.columns is not None:
             for row in self.source.values:
-                found += zip(self.columns, (value.span for value in row), strict=True)
-        return found + (list(self.conflict.assignments.items()) if isinstance(self.conflict, DoUpdate) else [])
+                found += zip(self.columns, row, strict=True)
+        return found + (list(self.update.assignments.items()) if self.update is not None else [])
+
+    @property
+    def duplicate_match(self) -> DuplicateMatchPolicy:
+        return DuplicateMatchPolicy.REFUSED if self.mode is InsertMode.APPEND else DuplicateMatchPolicy.FIRST
 
     @property
     def is_load(self) -> bool:
         """Whether the rows can be sent to their partitions unchanged."""
-        if self.returning is not None or isinstance(self.conflict, DoUpdate):
+        if self.returning is not None or self.update is not None:
             return False
         # A replaced row keeps the columns that are not named.
         return (
-            self.conflict is not InsertMode.UPSERT
-            or self.columns is None
-            or len(self.columns) == len(self.target.table.columns)
+            self.mode is not InsertMode.UPSERT or self.columns is None or len(self.columns) == len(self.table.columns)
         )
 
     @property
@@ -180,39 +170,21 @@ class Insert:
         That is so if its values may be those of queries, or of functions that planning does not evaluate.
         """
         values = (value for row in self.source.values for value in row) if isinstance(self.source, ValuesRows) else ()
-        texts = (
-            self.sql[value.span.start : value.span.end]
-            for value in values
-            if value.span is not None and not value.is_literal
-        )
+        texts = (value.text(self.sql) for value in values if value.span is not None and not value.is_literal)
         return any(_QUERY.search(text) or not calls_only_bounded(text) for text in texts)
-
-    def made_keys(self, columns: Sequence[str]) -> list[str]:
-        """The columns of the key that the rows do not name, and that have a default."""
-        table = self.target.table
-        return [name for name in table.primary_key if name not in columns and name in table.defaults]
 
     def values(self) -> InsertValues:
         """The rows of a VALUES clause, for a statement that is a load."""
         assert isinstance(self.source, ValuesRows)
-        assert isinstance(self.conflict, InsertMode)
         assert self.columns is not None
-        table, whole = self.target.table, self
-        if table.defaults:  # in the query, so that all values of a statement are of one moment
-            absent = [table.column(name) for name in table.defaults if name not in self.columns]
-            made = tuple(map(default_value, absent))
-            rows = tuple((*row, *made) for row in self.source.values)
-            columns = (*self.columns, *(column.name for column in absent))
-            whole = replace_fields(self, columns=columns, source=ValuesRows(rows, self.source.span))
-        assert isinstance(whole.source, ValuesRows)
-        assert whole.columns is not None
-        template = _template(whole.columns, whole.source.values, self.parameters, self.conflict)
+        # Defaults are in the query, so that all values of a statement are of one moment.
+        absent = [name for name in self.table.defaults if name not in self.columns]
+        columns = (*self.columns, *absent)
+        template = _template(columns, self._rows(self.source, absent), self.parameters, self.mode)
         composer = Composer(self.sql, self.parameters, self.ctes).say("SELECT * FROM ")
         # Lists may have any length here: who evaluates the query names the column of one that is wrong.
-        types = [table.column(name).type.of_any_length for name in whole.columns]
-        self._say_values(composer, whole.source, whole.columns, types)
-        text = composer.finish().text
-        return InsertValues(table, whole.columns, text, self.conflict, template, self.source.span)
+        self.say_rows(composer, self.columns, absent, of_any_length=True)
+        return InsertValues(self.table, columns, composer.finish().text, self.mode, template, self.source.span)
 
     def query(self) -> Composed:
         """The query for the rows; that of VALUES has each value cast to the type of its column."""
@@ -242,25 +214,23 @@ class Insert:
         ):
             return None
         (row,) = source.values
-        found = [value.parameter(self.parameters) for value in row]
-        cells = tuple((index, name) for index, name in zip(found, columns, strict=True) if index is not None)
-        is_known = (
-            value.is_literal or value.span is None or index is not None for value, index in zip(row, found, strict=True)
+        cells = tuple(
+            (value.parameter, name) for value, name in zip(row, columns, strict=True) if value.parameter is not None
         )
-        if not all(is_known) or len(cells) < len(self.parameters.spans):
+        if not all(value.is_plain or value.span is None for value in row) or len(cells) < len(self.parameters.spans):
             return None
-        table = self.target.table
+        table = self.table
         if any(
             name not in {name for _, name in cells} or table.column(name).type.is_float for name in table.primary_key
         ):
             return None  # NaN is a key of its own each time to a client
         composer = Composer(self.sql, self.parameters).say(self.sql[: source.span.start], "SELECT ")
         number = 0
-        for position, (value, index, name) in enumerate(zip(row, found, columns, strict=True)):
-            number += index is not None
+        for position, (value, name) in enumerate(zip(row, columns, strict=True)):
+            number += value.parameter is not None
             # With their type in the text, all lists of values have one plan.
             listed = f"unnest(CAST(${number} AS {table.column(name).type}[]))"
-            composer.say(", " if position else "", *((listed,) if index is not None else value.words))
+            composer.say(", " if position else "", *(value.words if value.parameter is None else (listed,)))
         return BatchInsert(composer.say(self.sql[source.span.end :]).finish().text, cells, is_row_compiled)
 
     def cast_query(self, columns: Sequence[str]) -> Composed:
@@ -269,36 +239,47 @@ class Insert:
         self.say_rows(composer.say("SELECT * FROM "), columns)
         return composer.finish()
 
-    def say_rows(self, composer: Composer, columns: Sequence[str], made: Sequence[str] = ()) -> None:
+    def say_rows(
+        self,
+        composer: Composer,
+        columns: Sequence[str],
+        absent: Sequence[str] = (),
+        *,
+        of_any_length: bool = False,
+    ) -> None:
         """Say the rows as an item of a FROM clause, with the names and types of columns of the table.
 
         Args:
             composer: Receives the text.
             columns: Those that the rows have, in order.
-            made: Others, which get their default.
+            absent: Others, which get their default.
+            of_any_length: Whether lists of these types may have any length.
         """
-        table = self.target.table
-        types = [table.column(name).type for name in (*columns, *made)]
+        names = (*columns, *absent)
+        types = {name: self.table.column(name).type for name in names}
+        cast_to = {name: type_.of_any_length if of_any_length else type_ for name, type_ in types.items()}
         if isinstance(self.source, TextSpan):
-            names = [f"c{position}" for position in range(len(columns))]
-            values = [*names, *(table.column(name).default or "NULL" for name in made)]
-            casts = zip(values, types, (*columns, *made), strict=True)
-            items = ", ".join(f"CAST({value} AS {type_}) AS {quoted(column)}" for value, type_, column in casts)
-            composer.say(f"(SELECT {items} FROM (\n", self.source, f"\n) AS source({', '.join(names)})) AS v")
-        else:
-            defaults = tuple(default_value(table.column(name)) for name in made)
-            rows = tuple((*row, *defaults) for row in self.source.values)
-            self._say_values(composer, ValuesRows(rows, self.source.span), (*columns, *made), types)
-
-    @staticmethod
-    def _say_values(composer: Composer, source: ValuesRows, columns: Sequence[str], types: Sequence[SqlType]) -> None:
+            given = [f"c{position}" for position in range(len(columns))]
+            values = [*given, *(self.table.column(name).default or "NULL" for name in absent)]
+            items = (
+                f"CAST({value} AS {cast_to[name]}) AS {quoted(name)}" for value, name in zip(values, names, strict=True)
+            )
+            composer.say(
+                f"(SELECT {', '.join(items)} FROM (\n", self.source, f"\n) AS source({', '.join(given)})) AS v"
+            )
+            return
         composer.say("(VALUES ")
-        for number, row in enumerate(source.values):
+        for number, row in enumerate(self._rows(self.source, absent)):
             composer.say(", (" if number else "(")
-            for position, (value, type_) in enumerate(zip(row, types, strict=True)):
-                composer.say(", " if position else "", "CAST(", *value.words, f" AS {type_})")
+            for position, (value, name) in enumerate(zip(row, names, strict=True)):
+                composer.say(", " if position else "", "CAST(", *value.words, f" AS {cast_to[name]})")
             composer.say(")")
-        composer.say(f") AS v({', '.join(map(quoted, columns))})")
+        composer.say(f") AS v({', '.join(map(quoted, names))})")
+
+    def _rows(self, source: ValuesRows, absent: Sequence[str]) -> list[tuple[Value, ...]]:
+        """The rows of the clause, with the defaults of other columns behind their values."""
+        defaults = [default_value(self.table.column(name)) for name in absent]
+        return [(*row, *defaults) for row in source.values]
 
 
 def read_insert(
@@ -326,13 +307,13 @@ def read_insert(
         cursor.expect("IGNORE")
         mode = InsertMode.IGNORE
     cursor.expect("INTO")
-    target = read_insert_target(cursor, find)
+    target = read_target(cursor, find, of_insert=True)
     table = target.table
     if mode is not InsertMode.APPEND:
         check_conflicts(cursor, table, start)
     columns: tuple[str, ...] | None = tuple(column.name for column in table.visible_columns)
     if cursor.at("(") and not any(cursor.at("(", word) for word in (*QUERY_WORDS, "(")):
-        columns = _read_columns(cursor, table)
+        columns = read_columns(cursor, table)
     if cursor.accept("BY", "NAME"):
         columns = None
     elif cursor.accept("BY"):
@@ -349,61 +330,9 @@ def read_insert(
         source = ValuesRows(rows, TextSpan(start, cursor.end))
     else:
         source = read_expression(cursor, "ON CONFLICT", "RETURNING", what="VALUES or a query")
-    conflict = read_conflict(cursor, table, mode)
+    mode, update = read_conflict(cursor, table, mode)
     returning = read_returning(cursor, target, parameters)
-    return Insert(cursor.sql, parameters, target, columns, ctes, source, conflict, returning)
-
-
-def _read_columns(cursor: TokenCursor, table: TableDef) -> tuple[str, ...]:
-    found: list[str] = []
-    cursor.expect("(")
-    while True:
-        offset = cursor.offset
-        column = read_column(cursor, table)
-        if column in found:
-            raise cursor.error(ProgrammingError, f"column {column!r} is named twice", offset, len(column))
-        found.append(column)
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
-    return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A value of a VALUES clause.
-
-    Attributes:
-        span: Its place in the text; None for DEFAULT.
-        is_literal: Whether it is a single literal, or a DEFAULT that is constant.
-        text: What DEFAULT means.
-    """
-
-    span: TextSpan | None
-    is_literal: bool
-    text: str = "NULL"
-
-    @property
-    def words(self) -> tuple[str | TextSpan, ...]:
-        """Return it as a part of a composed query."""
-        return (self.text,) if self.span is None else (self.span,)
-
-    def parameter(self, parameters: Parameters) -> int | None:
-        """The index of the parameter that it is; None when it is something else."""
-        if self.span is None:
-            return None
-        return next(
-            (index for start, end, index in parameters.spans if (start, end) == (self.span.start, self.span.end)), None
-        )
-
-
-_DEFAULT: Final = Value(None, True)
-"""DEFAULT before its column is known."""
-
-
-def default_value(column: Column) -> Value:
-    """DEFAULT as a value of a column, and what a column without one gets."""
-    return Value(None, column.default not in FUNCTIONS, column.default or "NULL")
+    return Insert(cursor.sql, parameters, target, ctes, returning, columns, source, mode, update)
 
 
 def _read_rows(cursor: TokenCursor, columns: Sequence[Column]) -> tuple[tuple[Value, ...], ...]:
@@ -411,21 +340,17 @@ def _read_rows(cursor: TokenCursor, columns: Sequence[Column]) -> tuple[tuple[Va
     rows: list[tuple[Value, ...]] = []
     while True:
         offset = cursor.offset
-        values = _read_row(cursor)
-        if len(values) != len(columns):
-            message = (
-                f"row {len(rows) + 1} has {count_text(len(values), 'value')} for the {len(columns)}"
-                f" columns {', '.join(column.name for column in columns)}"
-            )
-            raise cursor.error(ProgrammingError, message, offset)
-        rows.append(
-            tuple(
-                default_value(column) if value is _DEFAULT else value
-                for value, column in zip(values, columns, strict=True)
-            )
-        )
+        rows.append(of_columns(cursor, read_list(cursor, _read_cell), columns, offset, f"row {len(rows) + 1} has "))
         if not cursor.accept(",") or not cursor.at("("):  # the dialect takes a comma behind the last row
             return tuple(rows)
+
+
+def _read_cell(cursor: TokenCursor) -> Value | None:
+    token = cursor.peek()
+    if token is not None and token.kind is TokenKind.QUOTED and any(cursor.at_ahead(1, end) for end in IN_LIST):
+        message = f"column {token.text!r} cannot be used here: VALUES reads no table; a text has single quotes:"
+        raise cursor.error(UnknownColumnError, f"{message} {text_literal(token.text)}")
+    return read_value(cursor, *IN_LIST)
 
 
 def _template(
@@ -441,37 +366,10 @@ def _template(
         return None
     # What is made of each row anew, the client makes as for a column that is not there.
     columns = [name for name, is_made in zip(columns, made, strict=True) if is_made == {False}]
-    index_of = {(start, end): index for start, end, index in parameters.spans}
     cells: list[tuple[int | Literal, ...]] = []
     for values in rows:
         row = [value for value, is_made in zip(values, made, strict=True) if is_made == {False}]
-        found = [None if value.span is None else index_of.get((value.span.start, value.span.end)) for value in row]
-        if not all(value.is_literal or index is not None for value, index in zip(row, found, strict=True)):
+        if not all(value.is_plain for value in row):
             return None
-        cells.append(tuple(Literal(None) if index is None else index for index in found))
+        cells.append(tuple(Literal(None) if value.parameter is None else value.parameter for value in row))
     return InsertTemplate(tuple(columns), tuple(cells), parameters.count, parameters.names)
-
-
-def _read_row(cursor: TokenCursor) -> tuple[Value, ...]:
-    cursor.expect("(")
-    values: list[Value] = []
-    while True:
-        if is_default(cursor, ",", ")"):
-            cursor.take()
-            values.append(_DEFAULT)
-        else:
-            first = cursor.peek()
-            span = read_expression(cursor, ",", ")")
-            single = first if first is not None and first.end + 1 == span.end else None
-            if single is not None and single.kind is TokenKind.QUOTED:
-                message = (
-                    f"column {single.text!r} cannot be used here: VALUES reads no table; a text has single quotes:"
-                )
-                message += f" {text_literal(single.text)}"
-                raise cursor.error(UnknownColumnError, message, span.start, span.end - span.start)
-            is_literal = single is not None and (single.kind in _LITERALS or single.word in _LITERAL_WORDS)
-            values.append(Value(span, is_literal))
-        if cursor.accept(")"):
-            return tuple(values)
-        if not cursor.accept(","):
-            raise cursor.expected("',' or ')'")

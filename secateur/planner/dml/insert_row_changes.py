@@ -24,26 +24,17 @@ from secateur.errors import Error
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.sql_text import folded, quoted, text_literal
-from secateur.planner.dml.assignments import DoUpdate
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.insert import Insert, Value, ValuesRows, default_value
+from secateur.planner.dml.insert import Insert, ValuesRows
 from secateur.planner.dml.literal_insert import literal_column
-from secateur.planner.dml.row_changes import (
-    RowChangesQuery,
-    action_text,
-    assigned_values,
-    column_of,
-    row_changes_items,
-    target_text,
-)
-from secateur.planner.dml.row_changes import Value as Words
+from secateur.planner.dml.row_changes import action_text, column_of, row_changes_items, target_text
 from secateur.planner.dml.target import ChangeTarget
+from secateur.planner.dml.values import Value, Words, cast_words, default_value, item
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters, TypeUses
 from secateur.planner.text.token_cursor import TextSpan
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
-from secateur.protocol.changes import DuplicateMatchPolicy
-from secateur.protocol.statements import InsertMode, privileges_of
+from secateur.protocol.statements import InsertMode
 
 _KEYS_MAX: Final = 1000
 """Rows of a VALUES clause whose keys are named to the scan of the table, so that it is pruned."""
@@ -55,48 +46,33 @@ _QUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE|VALUES|WITH|LAMBDA)\b|->", r
 """Words with which ``excluded`` could be something else than the new row."""
 
 
-def insert_row_changes(insert: Insert, columns: Sequence[str]) -> RowChangesQuery:
+def insert_row_changes(insert: Insert, columns: Sequence[str]) -> Composed:
     """The query for the row changes of an INSERT.
 
     Args:
         insert: The statement.
         columns: The columns of the table that its rows have, in order.
     """
-    table, conflict = insert.target.table, insert.conflict
-    made = insert.made_keys(columns)
-    query, names_action = insert.returning or (None, False)
-    if conflict is InsertMode.APPEND:
-        return RowChangesQuery(
-            table,
-            _appended(insert, columns, made),
-            DuplicateMatchPolicy.REFUSED,
-            privileges_of(InsertMode.APPEND),
-            query,
-            names_action,
-            has_plain_keys=_has_plain_keys(insert, columns),
-        )
-    changed: dict[str, Words] = {}
-    condition: TextSpan | None = None
-    if isinstance(conflict, DoUpdate):
-        changed, condition = assigned_values(conflict.assignments, table), conflict.condition
-    elif conflict is InsertMode.UPSERT:
-        changed = {name: (f"excluded.{quoted(name)}",) for name in columns if name not in table.primary_key}
-    has_keys = _has_plain_keys(insert, columns)
-    moves = any(name in table.primary_key for name in changed)
-    has_plain_keys = has_keys and not moves
-    composer = _merged(
-        insert, columns, made, changed, condition, has_keys=has_keys, updates=conflict is not InsertMode.IGNORE
-    )
-    return RowChangesQuery(
-        table,
-        composer.finish(),
-        DuplicateMatchPolicy.FIRST,
-        privileges_of(conflict if isinstance(conflict, InsertMode) else InsertMode.UPSERT),
-        query,
-        names_action,
-        has_plain_keys and query is None,
-        has_plain_keys,
-    )
+    composer = Composer(insert.sql, insert.parameters, insert.ctes).say("SELECT ")
+    absent = [column.name for column in insert.table.columns if column.name not in columns]
+    if insert.mode is InsertMode.APPEND:
+        values: dict[str, Words] = {column.name: (quoted(column.name),) for column in insert.table.columns}
+        row_changes_items(composer, insert.target, (action_text(RowAction.INSERT),), values, is_there=False)
+        insert.say_rows(composer.say(" FROM "), columns, absent)
+    else:
+        _say_merged(composer, insert, columns, absent)
+    return composer.finish()
+
+
+def keeps_plain_keys(insert: Insert, columns: Sequence[str]) -> bool:
+    """Whether the keys of the rows are literals and parameters, and no row that is there gets another one.
+
+    Args:
+        insert: The statement.
+        columns: As of :func:`insert_row_changes`.
+    """
+    keys = insert.table.primary_key
+    return _has_plain_keys(insert, columns) and not any(name in keys for name in _changed(insert, columns))
 
 
 def key_query(insert: Insert, columns: Sequence[str]) -> Composed:
@@ -108,93 +84,60 @@ def key_query(insert: Insert, columns: Sequence[str]) -> Composed:
         insert: The statement.
         columns: As of :func:`insert_row_changes`.
     """
-    keys = ", ".join(map(quoted, insert.target.table.primary_key))
+    keys = ", ".join(map(quoted, insert.table.primary_key))
     composer = Composer(insert.sql, insert.parameters).say(f"SELECT {keys} ")
     _say_keys(composer, insert, columns)
     return composer.finish()
 
 
-def _appended(insert: Insert, columns: Sequence[str], made: Sequence[str]) -> Composed:
-    """The rows as they are given."""
-    composer = Composer(insert.sql, insert.parameters, insert.ctes)
-    composer.say("SELECT ")
-    values: dict[str, Words] = {name: (quoted(name),) for name in (*columns, *made)}
-    row_changes_items(composer, insert.target, (action_text(RowAction.INSERT),), values, is_there=False)
-    insert.say_rows(composer.say(" FROM "), columns, made)
-    return composer.finish()
+def _changed(insert: Insert, columns: Sequence[str]) -> dict[str, Value]:
+    """The new values of a row that is there."""
+    if insert.update is not None:
+        return insert.update.assignments
+    if insert.mode is not InsertMode.UPSERT:
+        return {}
+    given = (name for name in columns if name not in insert.table.primary_key)
+    return {name: Value(None, False, default=f"{_EXCLUDED}.{quoted(name)}") for name in given}
 
 
-def _merged(
-    insert: Insert,
-    columns: Sequence[str],
-    made: Sequence[str],
-    changed: dict[str, Words],
-    condition: TextSpan | None,
-    *,
-    has_keys: bool,
-    updates: bool,
-) -> Composer:
+def _say_merged(composer: Composer, insert: Insert, columns: Sequence[str], absent: Sequence[str]) -> None:
     """The rows as they are given, or as those that are there are changed by them."""
-    target = insert.target
-    table, keys = target.table, target.table.primary_key
-    absent = f"{column_of(target, keys[0])} IS NULL"
-    composer = Composer(insert.sql, insert.parameters, insert.ctes)
-    composer.say("SELECT ")
+    target, table, keys = insert.target, insert.table, insert.table.primary_key
+    is_new = f"CASE WHEN {column_of(target, keys[0])} IS NULL THEN "
+    changed = _changed(insert, columns)
     values: dict[str, Words] = {}
     for column in table.columns:
         name = column.name
-        then = f"CASE WHEN {absent} THEN excluded.{quoted(name)} ELSE "
         stays: Words = (column_of(target, name),)
-        values[name] = (
-            (then, "CAST((", *changed[name], f") AS {column.type})", " END")
-            if name in changed
-            else (then, *stays, " END")
-        )
-    row_changes_items(
-        composer,
-        target,
-        (f"CASE WHEN {absent} THEN {action_text(RowAction.INSERT)} ELSE {action_text(RowAction.UPDATE)} END",),
-        values,
-    )
-    named = ", ".join(f"{text_literal(name)}: {quoted(name)}" for name in (*columns, *made))
-    nothing = "".join(
-        f", {text_literal(column.name)}: CAST({column.default or 'NULL'} AS {column.type})"
-        for column in table.columns
-        if column.name not in columns and column.name not in made
-    )
-    composer.say(f" FROM (SELECT {{{named}{nothing}}} AS excluded FROM ")
+        then = cast_words(changed[name].words, column.type) if name in changed else stays
+        values[name] = (f"{is_new}{_EXCLUDED}.{quoted(name)} ELSE ", *then, " END")
+    action = f"{is_new}{action_text(RowAction.INSERT)} ELSE {action_text(RowAction.UPDATE)} END"
+    row_changes_items(composer, target, (action,), values)
+    fields = ", ".join(f"{text_literal(column.name)}: {quoted(column.name)}" for column in table.columns)
+    composer.say(f" FROM (SELECT {{{fields}}} AS {_EXCLUDED} FROM ")
     if isinstance(insert.source, ValuesRows) and len(insert.source.values) == 1:
-        insert.say_rows(composer, columns, made)
+        insert.say_rows(composer, columns, absent)
     else:
-        insert.say_rows(composer.say('(SELECT *, row_number() OVER () AS "row" FROM '), columns, made)
-        distinct = ", ".join(map(quoted, _given(keys, (*columns, *made))))
+        insert.say_rows(composer.say('(SELECT *, row_number() OVER () AS "row" FROM '), columns, absent)
+        distinct = ", ".join(map(quoted, keys))
         composer.say(f') QUALIFY row_number() OVER (PARTITION BY {distinct} ORDER BY "row") = 1')
     composer.say(') AS "source row" LEFT JOIN ')
-    if has_keys:
+    if _has_plain_keys(insert, columns):
         composer.say("(SELECT * ")
         _say_keys(composer, insert, columns)
         composer.say(f") AS {quoted(target.alias)}")
     else:
         composer.say(target_text(target))
     composer.say(" ON ", " AND ".join(f"{column_of(target, name)} = excluded.{quoted(name)}" for name in keys))
-    if not updates:
-        composer.say(f" WHERE {absent}")
-    elif condition is not None:
-        composer.say(f" WHERE {absent} OR (", condition, ")")
-    return composer
-
-
-def _given(keys: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """Return the key columns that the rows have, or another column if they have none.
-
-    Their key is then NULL, which is refused.
-    """
-    return [name for name in keys if name in columns] or list(columns[:1])
+    if insert.mode is InsertMode.IGNORE:
+        composer.say(f" WHERE {column_of(target, keys[0])} IS NULL")
+    elif insert.update is not None and insert.update.condition is not None:
+        composer.say(f" WHERE {column_of(target, keys[0])} IS NULL OR (", insert.update.condition, ")")
 
 
 def _has_plain_keys(insert: Insert, columns: Sequence[str]) -> bool:
     """Whether the keys of the rows are literals and parameters, which have the same value everywhere."""
-    source, keys = insert.source, insert.target.table.primary_key
+    source, keys = insert.source, insert.table.primary_key
     if (
         not isinstance(source, ValuesRows)
         or len(source.values) > _KEYS_MAX
@@ -203,12 +146,12 @@ def _has_plain_keys(insert: Insert, columns: Sequence[str]) -> bool:
     ):
         return False
     cells = [row[columns.index(name)] for row in source.values for name in keys]
-    return all(cell.is_literal or cell.parameter(insert.parameters) is not None for cell in cells)
+    return all(cell.is_plain for cell in cells)
 
 
 def _say_keys(composer: Composer, insert: Insert, columns: Sequence[str]) -> None:
     """The table, reduced to the keys of the rows."""
-    table, keys = insert.target.table, insert.target.table.primary_key
+    table, keys = insert.table, insert.table.primary_key
     assert isinstance(insert.source, ValuesRows)
     composer.say(f"FROM {target_text(ChangeTarget(table, table.name, 0))} WHERE ")
     for number, row in enumerate(insert.source.values):
@@ -252,7 +195,7 @@ def find_row_upsert(insert: Insert, columns: Sequence[str], plan: PlanQuery) -> 
 
 
 def _row_upsert(insert: Insert, columns: Sequence[str], plan: PlanQuery) -> tuple[RowUpsert, TypeUses]:
-    table = insert.target.table
+    table = insert.table
     names = {folded(name) for name in (table.name, insert.target.alias, *(column.name for column in table.columns))}
     if not isinstance(insert.source, ValuesRows) or _EXCLUDED in names:
         raise _NoneError
@@ -261,24 +204,18 @@ def _row_upsert(insert: Insert, columns: Sequence[str], plan: PlanQuery) -> tupl
     named = dict(zip(columns, insert.source.values[0], strict=True))
     row = {column.name: named.get(column.name) or default_value(column) for column in table.columns}
     given = tuple(_given_value(insert, row[column.name], column.type) for column in table.columns)
-    if isinstance(insert.conflict, InsertMode) and insert.conflict in _CONFLICTS:
-        return RowUpsert(given, {}, None, _CONFLICTS[insert.conflict]), _uses(given)
+    if insert.mode in _CONFLICTS:
+        return RowUpsert(given, {}, None, _CONFLICTS[insert.mode]), _uses(given)
     assigned: dict[str, GivenValue] = {}
     computed: dict[str, Words] = {}
-    condition: Words | None = None
-    if isinstance(insert.conflict, DoUpdate):
-        for name, place in insert.conflict.assignments.items():
-            value = _value_of(insert, place, row, table.column(name))
-            if value is None:
-                assert place is not None, "DEFAULT is a value"
-                computed[name] = _in_terms_of_row(insert, place, row)
-            else:
-                assigned[name] = _given_value(insert, value, table.column(name).type)
-        if insert.conflict.condition is not None:
-            condition = _in_terms_of_row(insert, insert.conflict.condition, row)
-    else:
-        cells = zip(table.columns, given, strict=True)
-        assigned = {column.name: cell for column, cell in cells if column.name in {*columns} - {*table.primary_key}}
+    for name, written in _changed(insert, columns).items():
+        value = _value_of(insert, written, row, table.column(name))
+        if value is None:
+            computed[name] = _in_terms_of_row(insert, written.span, row)
+        else:
+            assigned[name] = _given_value(insert, value, table.column(name).type)
+    where = None if insert.update is None else insert.update.condition
+    condition = None if where is None else _in_terms_of_row(insert, where, row)
     uses = _uses((*given, *assigned.values()))
     if not computed and condition is None:
         return RowUpsert(given, assigned), uses
@@ -295,11 +232,11 @@ def _compiled(
     insert: Insert, computed: Mapping[str, Words], condition: Words | None, plan: PlanQuery
 ) -> tuple[ArrowFragment, TypeUses]:
     """Plan what the arrow kernel computes from the row that is there."""
-    table, key = insert.target.table, insert.target.table.primary_key[0]
+    table, key = insert.table, insert.table.primary_key[0]
     values = computed or {key: (column_of(insert.target, key),)}
     composer = Composer(insert.sql, insert.parameters).say(f"FROM {target_text(insert.target)} SELECT ")
     for position, (name, words) in enumerate(values.items()):
-        composer.say(", " if position else "", "CAST((", *words, f") AS {table.column(name).type}) AS {quoted(name)}")
+        composer.say(", " if position else "", *item(words, table.column(name).type, name))
     if condition is not None:
         composer.say(" WHERE (", *condition, ")")
     update = composer.finish().plan(plan)
@@ -317,37 +254,32 @@ def _compiled(
 
 
 def _given_value(insert: Insert, value: Value, type_: SqlType) -> GivenValue:
-    index = value.parameter(insert.parameters)
-    if index is not None:
-        return ParameterExpression(index + 1, type_)
-    text = value.text if value.span is None else insert.sql[value.span.start : value.span.end]
-    column = literal_column([text], type_)
+    if value.parameter is not None:
+        return ParameterExpression(value.parameter + 1, type_)
+    column = literal_column([value.text(insert.sql)], type_)
     if column is None:
         raise _NoneError
     literal = column[0].as_py()
     return None if literal is None else ConstantExpression(literal, type_)
 
 
-def _value_of(insert: Insert, span: TextSpan | None, row: Mapping[str, Value], column: Column) -> Value | None:
-    """A literal, a parameter, or a value of the row of the type, if that is the whole of an expression; else None."""
-    if span is None:
-        return default_value(column)
-    value = Value(span, literal_column([insert.sql[span.start : span.end]], column.type) is not None)
-    if value.is_literal or value.parameter(insert.parameters) is not None:
+def _value_of(insert: Insert, value: Value, row: Mapping[str, Value], column: Column) -> Value | None:
+    """A value that is a literal or a parameter, or one of the row of the type of its column; else None."""
+    text = value.text(insert.sql)
+    if value.parameter is not None or literal_column([text], column.type) is not None:
         return value
-    tokens = tokenize(insert.sql[span.start : span.end])
+    tokens = tokenize(text)
     name = _column_behind(insert, tokens, 0) if len(tokens) == 3 else None
-    if name is None or insert.target.table.column(name).type != column.type:
+    if name is None or insert.table.column(name).type != column.type:
         return None
     return row[name]
 
 
-def _in_terms_of_row(insert: Insert, span: TextSpan, row: Mapping[str, Value]) -> Words:
+def _in_terms_of_row(insert: Insert, span: TextSpan | None, row: Mapping[str, Value]) -> Words:
     """An expression in which the values of ``excluded`` are those of the row."""
-    text = insert.sql[span.start : span.end]
-    if _QUERY.search(text):
+    if span is None or _QUERY.search(text := insert.sql[span.start : span.end]):
         raise _NoneError
-    tokens, table = tokenize(text), insert.target.table
+    tokens, table = tokenize(text), insert.table
     words: list[str | TextSpan] = []
     start = span.start
     for position, token in enumerate(tokens):
@@ -369,7 +301,7 @@ def _column_behind(insert: Insert, tokens: Sequence[Token], position: int) -> st
     name = tokens[position + 2]
     if name.kind is TokenKind.STRING:
         return None
-    columns = {column.name.casefold(): column.name for column in insert.target.table.columns}
+    columns = {column.name.casefold(): column.name for column in insert.table.columns}
     return columns.get(name.text.casefold())
 
 

@@ -20,32 +20,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from secateur.drawing.quantity import count_text
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError, SqlSyntaxError
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import Column, TableDef
 from secateur.partitioning.types.sql_text import quoted
-from secateur.planner.dml.assignments import IN_LIST, read_assignments, read_column, read_value
+from secateur.planner.dml.assignments import read_assignments
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.row_changes import (
-    RowChangesQuery,
-    Value,
+    Change,
     action_text,
-    assigned_values,
     column_of,
-    default_words,
-    places_of,
     read_returning,
     row_changes_items,
     target_text,
 )
-from secateur.planner.dml.target import ChangeTarget, read_target
+from secateur.planner.dml.target import is_alias, read_target
+from secateur.planner.dml.values import Value, Words, cast_words, default_value, of_columns, read_columns, read_list
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import (
     TextSpan,
     TokenCursor,
-    is_name,
     read_expression,
     read_parenthesized,
 )
@@ -79,53 +74,46 @@ class _Clause:
         kind: Which rows it applies to.
         condition: A condition on them; None for all.
         action: The action; None for nothing, or for an error.
+        said: The action as a value.
         values: The new values by column; or that they are the source's columns.
-        error: The message of ERROR, None for none; only with ``is_error``.
-        is_error: Whether such a row is an error.
     """
 
     kind: _Kind
     condition: TextSpan | None
     action: RowAction | None
+    said: Words
     values: dict[str, Value] | _Columns
-    error: TextSpan | None = None
-    is_error: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class Merge(Change):
     """A parsed MERGE.
 
     Attributes:
-        target: The table that it changes.
-        ctes: The WITH clause before it.
         source: The item of a FROM clause whose rows are merged.
         alias: The source's name in the statement.
         on: When rows match: a condition, or columns that both have.
         clauses: In the order of the text.
-        returning: As :func:`~secateur.planner.dml.row_changes.read_returning`.
     """
 
-    sql: str
-    parameters: Parameters
-    target: ChangeTarget
-    ctes: TextSpan | None
     source: TextSpan
     alias: str
     on: TextSpan | tuple[str, ...]
     clauses: tuple[_Clause, ...]
-    returning: tuple[Composed, bool] | None
 
     @property
     def privileges(self) -> tuple[Privilege, ...]:
-        """What it needs with the table."""
-        return tuple({Privilege(clause.action.lower()): None for clause in self.clauses if clause.action is not None})
+        done = {Privilege(clause.action.lower()): None for clause in self.clauses if clause.action is not None}
+        return tuple(done) or (Privilege.SELECT,)
 
     @property
-    def assigned(self) -> list[tuple[str, TextSpan | None]]:
-        """The columns that clauses name, with the places of their values."""
+    def assigned(self) -> list[tuple[str, Value]]:
         named = (clause.values for clause in self.clauses if not isinstance(clause.values, _Columns))
-        return [place for values in named for place in places_of(values)]
+        return [item for values in named for item in values.items()]
+
+    @property
+    def duplicate_match(self) -> DuplicateMatchPolicy:
+        return DuplicateMatchPolicy.REFUSED
 
     def source_query(self) -> Composed:
         """The query for the rows of the source, to ask for its columns."""
@@ -135,12 +123,9 @@ class Merge:
     @property
     def needs_columns(self) -> bool:
         """Whether :meth:`row_changes` needs the columns of the source."""
-        return any(
-            isinstance(clause.values, _Columns) and clause.action in (RowAction.INSERT, RowAction.UPDATE)
-            for clause in self.clauses
-        )
+        return any(isinstance(clause.values, _Columns) for clause in self.clauses)
 
-    def row_changes(self, columns: Sequence[str]) -> RowChangesQuery:
+    def row_changes(self, columns: Sequence[str]) -> Composed:
         """Return the query for the row changes.
 
         Args:
@@ -159,59 +144,42 @@ class Merge:
         for number, kind in enumerate(dict.fromkeys(clause.kind for clause in self.clauses)):
             composer.say(" UNION ALL " if number else " ")
             self._say_part(composer, kind, [clause for clause in self.clauses if clause.kind is kind], columns)
-        query, names_action = self.returning or (None, False)
-        refused = DuplicateMatchPolicy.REFUSED
-        return RowChangesQuery(self.target.table, composer.finish(), refused, self.privileges, query, names_action)
+        return composer.finish()
 
     def _say_part(self, composer: Composer, kind: _Kind, clauses: Sequence[_Clause], columns: Sequence[str]) -> None:
         """The row changes of the clauses of one kind."""
-        target, table = self.target, self.target.table
+        target, table = self.target, self.table
         is_there = kind is not _Kind.NOT_MATCHED
         values = [self._values(clause, columns) for clause in clauses]
         composer.say("SELECT ")
-        chosen: dict[str, Value] = {}
+        chosen: dict[str, Words] = {}
         for column in table.columns:
-            stays: Value = (column_of(target, column.name),) if is_there else default_words(column)
-            each = [
-                ("CAST((", *own[column.name], f") AS {column.type})") if column.name in own else stays for own in values
-            ]
+            stays: Words = (column_of(target, column.name),) if is_there else default_value(column).words
+            each = [cast_words(own[column.name], column.type) if column.name in own else stays for own in values]
             chosen[column.name] = stays if all(value == stays for value in each) else _decided(clauses, each)
-        actions = [_action(clause) for clause in clauses]
-        row_changes_items(composer, target, _decided(clauses, actions), chosen, is_there=is_there)
-        item, key = target_text(target), column_of(target, table.primary_key[0])
-        source, alias = f"{_SOURCE} AS {quoted(self.alias)}", quoted(self.alias)
+        action = _decided(clauses, [clause.said for clause in clauses])
+        row_changes_items(composer, target, action, chosen, is_there=is_there)
+        there, given = target_text(target), f"{_SOURCE} AS {quoted(self.alias)}"
         match kind:
             case _Kind.MATCHED:
-                composer.say(f" FROM {item} JOIN {source} ON ", *self._condition())
+                joined = f"{there} JOIN {given}"
             case _Kind.NOT_MATCHED:
-                composer.say(
-                    f" FROM (SELECT {alias}.* FROM {source} LEFT JOIN {item} ON ",
-                    *self._condition(),
-                    f" WHERE {key} IS NULL) AS {alias}",
-                )
+                joined = f"{given} ANTI JOIN {there}"
             case _Kind.BY_SOURCE:
-                own = quoted(target.alias)
-                columns_there = ", ".join(column_of(target, column.name) for column in table.columns)
-                marked = f'(SELECT *, TRUE AS "is source" FROM {_SOURCE}) AS {alias}'
-                composer.say(
-                    f" FROM (SELECT {columns_there} FROM {item} LEFT JOIN {marked} ON ",
-                    *self._condition(),
-                    f' WHERE {alias}."is source" IS NULL) AS {own}',
-                )
+                joined = f"{there} ANTI JOIN {given}"
+        composer.say(f" FROM {joined} ON ", *self._condition())
 
-    def _condition(self) -> Value:
+    def _condition(self) -> Words:
         if isinstance(self.on, TextSpan):
             return ("(", self.on, ")")
         return (
             " AND ".join(f"{column_of(self.target, name)} = {quoted(self.alias)}.{quoted(name)}" for name in self.on),
         )
 
-    def _values(self, clause: _Clause, columns: Sequence[str]) -> dict[str, Value]:
+    def _values(self, clause: _Clause, columns: Sequence[str]) -> dict[str, Words]:
         if not isinstance(clause.values, _Columns):
-            return clause.values
-        if clause.action not in (RowAction.INSERT, RowAction.UPDATE):
-            return {}
-        table = self.target.table
+            return {name: value.words for name, value in clause.values.items()}
+        table = self.table
         if clause.values is _Columns.BY_NAME:
             return {table.visible_column(name).name: (f"{quoted(self.alias)}.{quoted(name)}",) for name in columns}
         own = table.visible_columns
@@ -263,7 +231,7 @@ def read_merge(
             raise cursor.error(SqlSyntaxError, message, offset, len("WHEN"))
         clauses.append(clause)
     returning = read_returning(cursor, target, parameters, with_action=True)
-    return Merge(cursor.sql, parameters, target, ctes, source, alias, on, tuple(clauses), returning)
+    return Merge(cursor.sql, parameters, target, ctes, returning, source, alias, on, tuple(clauses))
 
 
 def _read_source(cursor: TokenCursor) -> tuple[TextSpan, str]:
@@ -274,8 +242,7 @@ def _read_source(cursor: TokenCursor) -> tuple[TextSpan, str]:
     else:
         alias = cursor.name("the name of a table, or a query in parentheses")
         end = cursor.offset
-    token = cursor.peek()
-    if cursor.accept("AS") or (token is not None and is_name(token) and not cursor.at("ON") and not cursor.at("USING")):
+    if cursor.accept("AS") or is_alias(cursor):
         alias = cursor.name("an alias")
         end = cursor.end
         if cursor.at("("):
@@ -301,19 +268,25 @@ def _read_clause(cursor: TokenCursor, table: TableDef) -> _Clause:
     cursor.expect("THEN")
     if cursor.accept("DO"):
         cursor.expect("NOTHING")
-        return _Clause(kind, condition, None, {})
+        return _Clause(kind, condition, None, ("NULL",), {})
     if cursor.accept("ERROR"):
-        ends = cursor.at_end or any(map(cursor.at, _BEHIND))
-        return _Clause(kind, condition, None, {}, None if ends else read_expression(cursor, *_BEHIND), is_error=True)
+        said: Words = (f"error('Merge error condition WHEN {kind.value}')",)
+        if not (cursor.at_end or any(map(cursor.at, _BEHIND))):
+            message = read_expression(cursor, *_BEHIND)
+            said = (f"error('Merge error condition WHEN {kind.value}: ' || CAST((", message, ") AS VARCHAR))")
+        return _Clause(kind, condition, None, said, {})
+    values: dict[str, Value] | _Columns
     if kind is _Kind.NOT_MATCHED:
         if not cursor.accept("INSERT"):
             raise cursor.expected("INSERT, DO NOTHING or ERROR")
-        return _Clause(kind, condition, RowAction.INSERT, _read_insert(cursor, table))
-    if cursor.accept("DELETE"):
-        return _Clause(kind, condition, RowAction.DELETE, {})
-    if not cursor.accept("UPDATE"):
+        action, values = RowAction.INSERT, _read_insert(cursor, table)
+    elif cursor.accept("DELETE"):
+        action, values = RowAction.DELETE, {}
+    elif cursor.accept("UPDATE"):
+        action, values = RowAction.UPDATE, _read_update(cursor, table, kind)
+    else:
         raise cursor.expected("UPDATE, DELETE, DO NOTHING or ERROR")
-    return _Clause(kind, condition, RowAction.UPDATE, _read_update(cursor, table, kind))
+    return _Clause(kind, condition, action, (action_text(action),), values)
 
 
 def _read_update(cursor: TokenCursor, table: TableDef, kind: _Kind) -> dict[str, Value] | _Columns:
@@ -322,7 +295,7 @@ def _read_update(cursor: TokenCursor, table: TableDef, kind: _Kind) -> dict[str,
     if cursor.accept("SET", "*"):
         return _Columns.BY_POSITION
     if cursor.accept("SET"):
-        return assigned_values(read_assignments(cursor, table, *_BEHIND), table)
+        return read_assignments(cursor, table, *_BEHIND)
     return _read_by(cursor)
 
 
@@ -331,24 +304,15 @@ def _read_insert(cursor: TokenCursor, table: TableDef) -> dict[str, Value] | _Co
         return _Columns.BY_POSITION
     if cursor.accept("DEFAULT", "VALUES"):
         return {}
-    columns = [column.name for column in table.visible_columns]
-    if cursor.accept("("):
-        columns = cursor.listed(lambda cursor: read_column(cursor, table))
-        cursor.expect(")")
+    columns: Sequence[Column] = table.visible_columns
+    if cursor.at("("):
+        columns = [table.column(name) for name in read_columns(cursor, table)]
     elif not cursor.at("VALUES"):
         return _read_by(cursor)
     offset = cursor.offset
     cursor.expect("VALUES")
-    cursor.expect("(")
-    values = cursor.listed(lambda cursor: read_value(cursor, *IN_LIST))
-    cursor.expect(")")
-    if len(values) != len(columns):
-        message = f"{count_text(len(values), 'value')} for the {len(columns)} columns {', '.join(columns)}"
-        raise cursor.error(ProgrammingError, message, offset)
-    return {
-        name: default_words(table.column(name)) if value is None else (value,)
-        for name, value in zip(columns, values, strict=True)
-    }
+    values = of_columns(cursor, read_list(cursor), columns, offset)
+    return {column.name: value for column, value in zip(columns, values, strict=True)}
 
 
 def _read_by(cursor: TokenCursor) -> _Columns:
@@ -358,16 +322,7 @@ def _read_by(cursor: TokenCursor) -> _Columns:
     return _Columns.BY_POSITION
 
 
-def _action(clause: _Clause) -> Value:
-    if clause.is_error:
-        said: Value = (f"'Merge error condition WHEN {clause.kind.value}'",)
-        if clause.error is not None:
-            said = (f"'Merge error condition WHEN {clause.kind.value}: ' || CAST((", clause.error, ") AS VARCHAR)")
-        return ("error(", *said, ")")
-    return ("NULL",) if clause.action is None else (action_text(clause.action),)
-
-
-def _decided(clauses: Sequence[_Clause], values: Sequence[Value]) -> Value:
+def _decided(clauses: Sequence[_Clause], values: Sequence[Words]) -> Words:
     """The value of the first clause whose condition is true; NULL when there is none."""
     words: list[str | TextSpan] = ["CASE"]
     for clause, value in zip(clauses, values, strict=True):

@@ -1,23 +1,25 @@
-"""Queries for :class:`~secateur.engine.sql.row_changes.RowChanges`, before planning, and for RETURNING over them.
+"""Statements that change rows, and what they share: their target, and RETURNING over the rows that they change.
 
-One member computes such changes for all partitions.
+A change that reads beyond the partition of its row is a query for
+:class:`~secateur.engine.sql.row_changes.RowChanges`. One member computes them for all partitions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.row_ids import WITH_ROW_IDS
-from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.functions import UNNESTING, aggregate_names
-from secateur.planner.dml.assignments import Assignments
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.target import ChangeTarget
+from secateur.planner.dml.values import Value, Words, default_value, item
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression
@@ -25,53 +27,60 @@ from secateur.planner.text.tokens import tokenize
 from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.tokens import Privilege
 
-Value = tuple[str | TextSpan, ...]
-"""An expression, as words of ours and pieces of the user's."""
 MERGE_ACTION: Final = "merge_action"
 """The function that returns the action on the row, in the RETURNING of a MERGE."""
 
 
-def default_words(column: Column) -> Value:
-    """What DEFAULT means for a column."""
-    return (column.default or "NULL",)
+@dataclass(frozen=True, slots=True)
+class Returning:
+    """The RETURNING clause of a change.
 
+    Attributes:
+        query: The query over the changed rows, which reads the table alone.
+        names_action: Whether it has one parameter more than the statement: the action of the row.
+    """
 
-def assigned_values(assignments: Assignments, table: TableDef) -> dict[str, Value]:
-    """The values by column of a table."""
-    return {
-        name: default_words(table.column(name)) if place is None else (place,) for name, place in assignments.items()
-    }
-
-
-def places_of(values: Mapping[str, Value]) -> list[tuple[str, TextSpan | None]]:
-    """The columns whose values are pieces of the user's as they stand, with their places."""
-    return [(name, words[0]) for name, words in values.items() if len(words) == 1 and isinstance(words[0], TextSpan)]
+    query: Composed
+    names_action: bool
 
 
 @dataclass(frozen=True, slots=True)
-class RowChangesQuery:
-    """A change, before planning.
+class Change(ABC):
+    """A parsed statement that changes rows.
 
     Attributes:
-        table: The table that is changed.
-        query: The query for the changes of its rows.
-        duplicate_match: The treatment of a row that is found twice.
-        returning: The RETURNING query over the changed rows, which reads the table alone; None for none.
-        names_action: Whether ``returning`` has one parameter more than the statement: the action of the row.
-        is_single_partition: Whether the primary of a partition can execute the change for a key of that partition on
-            its own.
-        has_plain_keys: Whether it is an INSERT whose rows have literals and parameters as their keys, which stay.
-        privileges: What it needs with the table.
+        sql: The user's text.
+        parameters: Those of the statement.
+        target: The table that it changes.
+        ctes: The WITH clause before it.
+        returning: Its RETURNING clause.
     """
 
-    table: TableDef
-    query: Composed
-    duplicate_match: DuplicateMatchPolicy
-    privileges: tuple[Privilege, ...]
-    returning: Composed | None = None
-    names_action: bool = False
-    is_single_partition: bool = False
-    has_plain_keys: bool = False
+    sql: str
+    parameters: Parameters
+    target: ChangeTarget
+    ctes: TextSpan | None
+    returning: Returning | None
+
+    @property
+    def table(self) -> TableDef:
+        """The table that it changes."""
+        return self.target.table
+
+    @property
+    @abstractmethod
+    def privileges(self) -> tuple[Privilege, ...]:
+        """What it needs with the table."""
+
+    @property
+    @abstractmethod
+    def assigned(self) -> Sequence[tuple[str, Value]]:
+        """The columns that it names, with the values that it gives them."""
+
+    @property
+    def duplicate_match(self) -> DuplicateMatchPolicy:
+        """The treatment of a row that is found twice."""
+        return DuplicateMatchPolicy.FIRST
 
 
 def target_text(target: ChangeTarget) -> str:
@@ -85,7 +94,7 @@ def column_of(target: ChangeTarget, column: str) -> str:
 
 
 def row_changes_items(
-    composer: Composer, target: ChangeTarget, action: Value, values: Mapping[str, Value], *, is_there: bool = True
+    composer: Composer, target: ChangeTarget, action: Words, values: Mapping[str, Words], *, is_there: bool = True
 ) -> None:
     """Write the select list of a query for row changes.
 
@@ -103,10 +112,8 @@ def row_changes_items(
         old = column_of(target, name) if is_there else f"CAST(NULL AS {table.column(name).type})"
         composer.say(f', {old} AS "old {position}"')
     for column in table.columns:
-        stays = (column_of(target, column.name),) if is_there else default_words(column)
-        words = values.get(column.name, stays)
-        # Each is cast to the type of its column, as the dialect does it.
-        composer.say(", CAST((", *words, f") AS {column.type}) AS {quoted(column.name)}")
+        stays = (column_of(target, column.name),) if is_there else default_value(column).words
+        composer.say(", ", *item(values.get(column.name, stays), column.type, column.name))
 
 
 def action_text(action: RowAction) -> str:
@@ -116,7 +123,7 @@ def action_text(action: RowAction) -> str:
 
 def read_returning(
     cursor: TokenCursor, target: ChangeTarget, parameters: Parameters, *, with_action: bool = False
-) -> tuple[Composed, bool] | None:
+) -> Returning | None:
     """Read the clause, which ends the statement; None when the statement ends without it.
 
     ``RETURNING expression, ...`` has the columns that the user wants of the changed rows. It is a query over those rows
@@ -128,9 +135,6 @@ def read_returning(
         target: The table that is changed.
         parameters: Those of the statement.
         with_action: Whether ``merge_action`` is a column.
-
-    Returns:
-        The query, and whether it has the action of the row as a parameter more than the statement.
 
     Raises:
         SqlSyntaxError: Something else comes.
@@ -154,25 +158,25 @@ def read_returning(
         composer.say(", ")
     composer.say(f" FROM {quoted(target.table.name)} AS {quoted(target.alias)}")
     query = composer.finish()
-    if any(map(_needs_other_rows, nodes_of(parse_query(query.text, tokenize(query.text)).node))):
+    nodes = nodes_of(parse_query(query.text, tokenize(query.text)).node)
+    if any(node.get("class") == "SUBQUERY" or of_other_rows(node) for node in nodes):
         raise cursor.error(
             ProgrammingError,
             "RETURNING takes values of the changed row alone: no aggregates, windows or subqueries",
             start,
         )
-    return query, names_action
+    return Returning(query, names_action)
 
 
-def _needs_other_rows(node: SyntaxNode) -> bool:
-    """Whether an expression is computed of other rows than one, or makes several of it."""
+def of_other_rows(node: SyntaxNode) -> str:
+    """The call of a node that is computed of other rows than one, or makes several of it, for an error; else empty."""
     name = str(node.get("function_name", "")).lower()
-    return node.get("class") in ("SUBQUERY", "WINDOW") or name in aggregate_names() or name in UNNESTING
+    if node.get("class") == "WINDOW":
+        return "window functions are"
+    return f"{name}() is" if name in aggregate_names() or name in UNNESTING else ""
 
 
 def _is_action(cursor: TokenCursor) -> bool:
-    token, behind = cursor.peek(), cursor.peek(1)
-    return (
-        token is not None
-        and token.text.casefold() == MERGE_ACTION
-        and (behind is None or (cursor.peek(1) is not None and behind.text == ","))
-    )
+    token = cursor.peek()
+    is_whole = cursor.peek(1) is None or cursor.at_ahead(1, ",")
+    return token is not None and token.text.casefold() == MERGE_ACTION and is_whole

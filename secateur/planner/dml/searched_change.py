@@ -14,33 +14,31 @@ matches several rows of FROM takes the values of one of them. Columns of the pri
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.sql_text import quoted
-from secateur.planner.binding.functions import UNNESTING, aggregate_names
+from secateur.planner.binding.functions import UNNESTING
 from secateur.planner.dml.assignments import read_assignments
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.row_changes import (
-    RowChangesQuery,
-    Value,
+    Change,
     action_text,
-    assigned_values,
     column_of,
+    of_other_rows,
     read_returning,
     row_changes_items,
     target_text,
 )
 from secateur.planner.dml.target import ChangeTarget, read_relation, read_target
+from secateur.planner.dml.values import Value, item
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.syntax import compared_trees, nodes_of
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression
-from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.statements import ChangeKind
 from secateur.protocol.tokens import Privilege
 
@@ -49,28 +47,20 @@ _OF_OTHERS: Final = (("CASCADE",), ("RESTRICT",), ("RESTART", "IDENTITY"), ("CON
 
 
 @dataclass(frozen=True, slots=True)
-class SearchedChange:
+class SearchedChange(Change):
     """A parsed UPDATE, DELETE or TRUNCATE.
 
     Attributes:
         action: UPDATE or DELETE.
-        target: The table that it changes.
         values: The new values by column; none of a DELETE.
-        ctes: Its WITH clause.
         sources: The tables of its FROM or USING clause.
-        where: Its WHERE clause.
-        returning: As :func:`~secateur.planner.dml.row_changes.read_returning`.
+        where: Its WHERE clause, with that word.
     """
 
-    sql: str
-    parameters: Parameters
     action: RowAction
-    target: ChangeTarget
-    values: dict[str, Value] = field(default_factory=dict)
-    ctes: TextSpan | None = None
+    values: dict[str, Value]
     sources: TextSpan | None = None
     where: TextSpan | None = None
-    returning: tuple[Composed, bool] | None = None
 
     @property
     def kind(self) -> ChangeKind:
@@ -79,13 +69,16 @@ class SearchedChange:
 
     @property
     def privileges(self) -> tuple[Privilege, ...]:
-        """What it needs with the table."""
         return (Privilege.DELETE if self.action is RowAction.DELETE else Privilege.UPDATE,)
+
+    @property
+    def assigned(self) -> list[tuple[str, Value]]:
+        return list(self.values.items())
 
     @property
     def stays(self) -> bool:
         """Whether rows stay in their partitions, so that members can change them in place."""
-        moves = any(column in self.target.table.primary_key for column in self.values)
+        moves = any(column in self.table.primary_key for column in self.values)
         return not moves and self.ctes is None and self.sources is None
 
     def in_partitions(self) -> tuple[Composed, tuple[str, ...]]:
@@ -95,7 +88,7 @@ class SearchedChange:
         = 5``, so that the planner's treatment of queries (names, types, pruning, positions of errors) applies to
         changes, too. Members run the query where the rows are, and write its result.
         """
-        table, values = self.target.table, self.values
+        table, values = self.table, self.values
         unchanged = (column.name for column in table.columns if column.name not in values)
         columns = table.primary_key if self.kind is ChangeKind.DELETE else (*values, *unchanged)
         # The target comes first, so that it is the first scan whatever subqueries the values have.
@@ -104,19 +97,18 @@ class SearchedChange:
             composer.say(", " if position else "")
             if name in values:
                 # Lists may have any length here: who conforms the rows names the column of one that is wrong.
-                type_ = table.column(name).type.of_any_length
-                composer.say("CAST((", *values[name], f") AS {type_}) AS {quoted(name)}")
+                composer.say(*item(values[name].words, table.column(name).type.of_any_length, name))
             else:
                 composer.say(column_of(self.target, name))
         if self.where is not None:
             composer.say(" ", self.where)
         return composer.finish(), columns
 
-    def row_changes(self) -> RowChangesQuery:
+    def row_changes(self) -> Composed:
         """The query for the row changes; deleted rows themselves are read only where they are to be returned."""
-        values = self.values
+        values = {name: value.words for name, value in self.values.items()}
         if self.action is RowAction.DELETE and self.returning is None:
-            values = {column.name: ("NULL",) for column in self.target.table.columns}
+            values = {column.name: ("NULL",) for column in self.table.columns}
         composer = Composer(self.sql, self.parameters, self.ctes)
         composer.say("SELECT ")
         row_changes_items(composer, self.target, (action_text(self.action),), values)
@@ -128,9 +120,7 @@ class SearchedChange:
         composer.say(target_text(self.target))
         if self.where is not None:
             composer.say(" ", self.where)
-        query, names_action = self.returning or (None, False)
-        first = DuplicateMatchPolicy.FIRST
-        return RowChangesQuery(self.target.table, composer.finish(), first, self.privileges, query, names_action)
+        return composer.finish()
 
 
 def read_searched_change(
@@ -151,24 +141,23 @@ def read_searched_change(
         NotSupportedError: A form that we do not have.
     """
     if cursor.at("TRUNCATE"):
-        return SearchedChange(cursor.sql, parameters, RowAction.DELETE, _read_truncated(cursor, find))
+        return SearchedChange(cursor.sql, parameters, _read_truncated(cursor, find), None, None, RowAction.DELETE, {})
     values: dict[str, Value] = {}
     if cursor.accept("UPDATE"):
         action, joins = RowAction.UPDATE, "FROM"
         target = read_target(cursor, find)
         cursor.expect("SET")
-        assignments = read_assignments(cursor, target.table, "FROM", "WHERE", "RETURNING")
-        values = assigned_values(assignments, target.table)
+        values = read_assignments(cursor, target.table, "FROM", "WHERE", "RETURNING")
     else:
         action, joins = RowAction.DELETE, "USING"
         cursor.expect("DELETE")
         cursor.expect("FROM")
         target = read_target(cursor, find)
     sources = read_expression(cursor, "WHERE", "RETURNING", what="a table") if cursor.accept(joins) else None
-    before = "',', " if values else ""
-    where = read_clause(cursor, f"{before}{joins}, WHERE or the end of the statement")
+    separator = "',', " if values else ""
+    where = _read_where(cursor, f"{separator}{joins}, WHERE or the end of the statement")
     returning = read_returning(cursor, target, parameters)
-    return SearchedChange(cursor.sql, parameters, action, target, values, ctes, sources, where, returning)
+    return SearchedChange(cursor.sql, parameters, target, ctes, returning, action, values, sources, where)
 
 
 def _read_truncated(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeTarget:
@@ -185,30 +174,21 @@ def _read_truncated(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Cha
     return target
 
 
-def read_clause(cursor: TokenCursor, expected: str) -> TextSpan | None:
-    """Read from WHERE to RETURNING or the end of the statement, including WHERE; None when there is no WHERE.
-
-    Raises:
-        SqlSyntaxError: The next token is not ``expected``.
-    """
+def _read_where(cursor: TokenCursor, expected: str) -> TextSpan | None:
     start = cursor.offset
-    if cursor.at_end or cursor.at("RETURNING"):
-        return None
-    if not cursor.accept("WHERE"):
+    if not cursor.accept("WHERE") and not (cursor.at_end or cursor.at("RETURNING")):
         raise cursor.expected(expected)
     while not (cursor.at_end or cursor.at("RETURNING")):
         cursor.take()
-    return TextSpan(start, cursor.end)
+    return TextSpan(start, cursor.end) if start < cursor.end else None
 
 
-def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
-    """Have DuckDB confirm that the query is one expression per column over the rows that pass a condition.
+def check_reading(change: SearchedChange, query: Composed) -> None:
+    """Have DuckDB confirm that a query is one expression per column over the rows that pass a condition.
 
     Args:
-        sql: The user's text.
+        change: The statement.
         query: The query that was made of it.
-        what: The kind of statement, such as UPDATE.
-        offset: The place of errors in the text.
 
     Raises:
         SqlSyntaxError: There is more text after the condition.
@@ -221,18 +201,14 @@ def check_reading(sql: str, query: Composed, what: str, offset: int) -> None:
     is_grouped = node.get("aggregate_handling") != "STANDARD_HANDLING"  # GROUP BY ALL
     source = node.get("from_table") or {}
     if node.get("type") != "SELECT_NODE" or source.get("sample") or any(node.get(key) for key in behind) or is_grouped:
-        raise syntax_error(f"{what} takes one table and a WHERE clause, and nothing behind it", sql, offset)
+        message = f"{change.action} takes one table and a WHERE clause, and nothing behind it"
+        raise syntax_error(message, change.sql, change.target.end)
     for expression in nodes_of(node["select_list"], into_subqueries=False):
-        function = str(expression.get("function_name", "")).lower()
-        why, what = "computed from its own row", ""
-        if expression.get("class") == "WINDOW":
-            what = "window functions are"
-        elif function in aggregate_names():
-            what = f"{function}() is"
-        elif function in UNNESTING:
-            why, what = "one value", "unnest() is"
-        if what:
-            raise located(ProgrammingError, f"an assigned value is {why}: {what} not allowed in SET", sql, offset)
+        call = of_other_rows(expression)
+        if call:
+            why = "one value" if call.removesuffix("() is") in UNNESTING else "computed from its own row"
+            message = f"an assigned value is {why}: {call} not allowed in SET"
+            raise located(ProgrammingError, message, change.sql, change.target.end)
 
 
 def is_local(select: PlannedSelect) -> bool:

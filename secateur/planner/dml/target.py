@@ -12,8 +12,8 @@ from secateur.planner.text.token_cursor import TokenCursor, is_name
 
 _R = TypeVar("_R")
 
-_BEHIND: Final = ("WHERE", "SET", "USING", "FROM", "RETURNING")
-"""Words that may follow a target, and so are not its alias."""
+_BEHIND: Final = ("WHERE", "SET", "USING", "FROM", "ON", "RETURNING")
+"""Words that may follow a table, and so are not its alias."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,35 +58,28 @@ def found(cursor: TokenCursor, name: str, find: Callable[[str], _R]) -> _R:
         ) from None
 
 
-def read_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeTarget:
+def read_target(cursor: TokenCursor, find: Callable[[str], TableDef], *, of_insert: bool = False) -> ChangeTarget:
     """The table that comes next, with its alias if it has one.
 
-    Raises:
-        Error: As :func:`read_relation`.
-    """
-    target = _read_target(cursor, find, lambda: cursor.accept("AS") or _is_alias(cursor))
-    if cursor.at("("):
-        raise cursor.unsupported("a list of columns behind the table", "use the columns' own names")
-    return target
-
-
-def read_insert_target(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeTarget:
-    """As :func:`read_target`, for INSERT: there an alias comes behind AS only, and the columns behind it.
+    Args:
+        cursor: At its name.
+        find: As of :func:`read_relation`.
+        of_insert: Whether an alias comes behind AS only, and may have columns behind it.
 
     Raises:
         Error: As :func:`read_relation`.
     """
-    return _read_target(cursor, find, lambda: cursor.accept("AS"))
-
-
-def _read_target(cursor: TokenCursor, find: Callable[[str], TableDef], has_alias: Callable[[], bool]) -> ChangeTarget:
     table = read_relation(cursor, find)
     name = cursor.peek(-1)
     assert name is not None
-    alias = cursor.name("an alias") if has_alias() else name.text
+    has_alias = cursor.accept("AS") or (not of_insert and is_alias(cursor))
+    alias = cursor.name("an alias") if has_alias else name.text
+    if cursor.at("(") and not of_insert:
+        raise cursor.unsupported("a list of columns behind the table", "use the columns' own names")
     return ChangeTarget(table, alias, cursor.end)
 
 
-def _is_alias(cursor: TokenCursor) -> bool:
+def is_alias(cursor: TokenCursor) -> bool:
+    """Whether a name comes next that is the alias of the table before it."""
     token = cursor.peek()
     return token is not None and is_name(token) and not any(map(cursor.at, _BEHIND))

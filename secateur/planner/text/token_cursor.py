@@ -115,16 +115,20 @@ class TokenCursor:
 
     def names(self, what: str) -> tuple[str, ...]:
         """``(name, ...)``."""
-        self.expect("(")
-        found = self.listed(lambda cursor: cursor.name(what))
-        self.expect(")")
-        return tuple(found)
+        return tuple(self.in_parentheses(lambda cursor: cursor.name(what)))
 
     def listed(self, read: Callable[[TokenCursor], _T]) -> list[_T]:
         """Read one or more items with commas between them."""
         found = [read(self)]
         while self.accept(","):
             found.append(read(self))
+        return found
+
+    def in_parentheses(self, read: Callable[[TokenCursor], _T]) -> list[_T]:
+        """Read ``(item, ...)``."""
+        self.expect("(")
+        found = self.listed(read)
+        self.expect(")")
         return found
 
     def natural(self, what: str) -> int:
@@ -239,11 +243,6 @@ def read_parenthesized(cursor: TokenCursor) -> TextSpan:
         if not depth:
             return TextSpan(start, token.end + 1)
     raise cursor.expected("more")
-
-
-def is_default(cursor: TokenCursor, *ends: str) -> bool:
-    """Whether DEFAULT comes next as a complete value, followed by one of ``ends`` or the end of the statement."""
-    return cursor.at("DEFAULT") and (cursor.peek(1) is None or any(cursor.at("DEFAULT", end) for end in ends))
 
 
 def _ends(cursor: TokenCursor, previous: str, ends: tuple[str, ...]) -> bool:

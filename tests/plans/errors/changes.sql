@@ -670,6 +670,14 @@ UnknownColumnError: column 'nam' does not exist; did you mean name? (line 1, col
                                                                                                              ^^^
 */
 ----
+-- named twice, of a row that is new
+MERGE INTO airlines a USING customers AS c ON a.code = c.customer_id WHEN NOT MATCHED THEN INSERT (code, code) VALUES (1, 2)
+/*
+ProgrammingError: column 'code' is named twice (line 1, column 106)
+   a.code = c.customer_id WHEN NOT MATCHED THEN INSERT (code, code) VALUES (1, 2)
+                                                              ^^^^
+*/
+----
 -- too many values, 3
 MERGE INTO airlines a USING customers AS c ON a.code = c.customer_id WHEN NOT MATCHED THEN INSERT (code) VALUES (1, 2)
 /*

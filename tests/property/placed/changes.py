@@ -15,7 +15,13 @@ __all__ = ["Changes"]
 
 
 class Changes(Placeable):
-    """Makes one change."""
+    """Makes one change.
+
+    Attributes:
+        returns: Whether it has RETURNING, and rows for a result in place of a count.
+    """
+
+    returns = False
 
     def change(self) -> tuple[str, str]:
         """The table that is changed, and the statement; ``params`` are its parameters then."""
@@ -24,7 +30,14 @@ class Changes(Placeable):
         sql = rng.choice(
             [self._insert, self._insert, self._update, self._update_from, self._delete, self._delete_using, self._merge]
         )(name)
-        return name, self.finished(sql)
+        self.returns = rng.random() < 0.25
+        return name, self.finished(sql + self._returning(name, sql) if self.returns else sql)
+
+    def _returning(self, name: str, sql: str) -> str:
+        kind = self.rng.choice("is")
+        action = "merge_action, " if sql.startswith("MERGE") else ""
+        columns = ", ".join(f"{name}.{column}" for column in "kjis")
+        return f" RETURNING {action}{columns}, {self.expression(kind, self._reach(name))} AS made"
 
     def _rows(self, columns: str) -> str:
         """Rows for some columns, one for each key: those of ``k`` and ``j`` first."""

@@ -11,7 +11,7 @@ import pytest
 from described_tables import DescribedTables
 from secateur.cluster import Cluster
 from secateur.cluster.member import in_some_form
-from secateur.cluster.member.statements import run_modes
+from secateur.cluster.member.statements import local_reads
 from secateur.errors import DataError, LimitExceededError
 
 SQL = "SELECT k, max(v) OVER (PARTITION BY k) AS m FROM {} WHERE k = ? AND n > ?"
@@ -29,9 +29,9 @@ def test_keys_that_are_not_there_are_answered_without_a_kernel(
         sql = SQL.format(table_name)
         assert conn.execute(sql, ["a", 0]).fetchall() == [("a", 20), ("a", 20)]
         called: list[Any] = []
-        real = run_modes.open_answer
+        real = local_reads.open_answer
         monkeypatch.setattr(
-            run_modes, "open_answer", lambda *args, **options: called.append(args) or real(*args, **options)
+            local_reads, "open_answer", lambda *args, **options: called.append(args) or real(*args, **options)
         )
         gone = conn.execute(sql, ["a", 2])
         assert gone.fetchall() == []
@@ -69,9 +69,9 @@ def test_a_join_of_few_rows_needs_no_duckdb_and_one_of_many_runs_in_a_thread(
             )
         )
         called: list[Any] = []
-        real = run_modes.open_answer
+        real = local_reads.open_answer
         monkeypatch.setattr(
-            run_modes, "open_answer", lambda *args, **options: called.append(args) or real(*args, **options)
+            local_reads, "open_answer", lambda *args, **options: called.append(args) or real(*args, **options)
         )
         sql = f"SELECT count(*), count(title), max(o.id) FROM {orders} o LEFT JOIN {lookup} USING (id) WHERE k = ?"
         assert conn.execute(sql, ["few"]).fetchall() == [(3, 2, 30_000)]

@@ -34,7 +34,7 @@ PEER = PeerInfo(1, "test", "test", True)
 
 def handled(steps: SteppedQuery | None, *readable: str) -> Any:
     plans = SimpleNamespace(
-        kept_plan=lambda plan: SimpleNamespace(tables_read=frozenset(TABLES[plan]), claims=(), scans=(), plan_id=plan)
+        used=lambda plan: SimpleNamespace(tables_read=frozenset(TABLES[plan]), claims=(), scans=(), plan_id=plan)
     )
     storage = SimpleNamespace(snapshots=None, places=SimpleNamespace(table=None, tables=None))
     checks = MemberTableChecks(plans, storage, None)  # type: ignore[arg-type]
@@ -109,33 +109,32 @@ def secured(**usings: str) -> Rights:
 
 
 @pytest.mark.parametrize(
-    ("usings", "policy", "changed", "is_refused"),
+    ("usings", "policy", "command", "is_refused"),
     [
-        ({"all": "k = 1"}, "k = 1", None, False),
-        ({"all": "k = 1"}, "k = 2", None, True),
-        ({"all": "k = 1"}, "", None, True),
-        ({}, "", None, True),
-        ({}, "false", None, False),
-        ({"select": "k > 0", "update": "k = 1"}, "k > 0", None, False),
+        ({"all": "k = 1"}, "k = 1", PolicyCommand.SELECT, False),
+        ({"all": "k = 1"}, "k = 2", PolicyCommand.SELECT, True),
+        ({"all": "k = 1"}, "", PolicyCommand.SELECT, True),
+        ({}, "", PolicyCommand.SELECT, True),
+        ({}, "false", PolicyCommand.SELECT, False),
+        ({"select": "k > 0", "update": "k = 1"}, "k > 0", PolicyCommand.SELECT, False),
         ({"select": "k > 0", "update": "k = 1"}, "k > 0", PolicyCommand.UPDATE, True),
         ({"select": "k > 0", "update": "k = 1"}, "(k > 0) AND (k = 1)", PolicyCommand.UPDATE, False),
         ({"select": "k > 0", "update": "k = 1"}, "(k > 0) AND (k = 1)", PolicyCommand.DELETE, True),
+        ({"select": "k > 0", "update": "k = 1"}, "(k > 0) AND (k = 1)", PolicyCommand.ALL, True),
+        ({"all": "k = 1"}, "k = 1", PolicyCommand.ALL, False),
     ],
 )
 def test_a_plan_has_the_policies_of_whoever_sends_it(
-    usings: dict[str, str], policy: str, changed: PolicyCommand | None, is_refused: bool
+    usings: dict[str, str], policy: str, command: PolicyCommand, is_refused: bool
 ) -> None:
-    scan = SimpleNamespace(is_fetched=False, table_id=7, table="t", policy=policy)
+    scan = SimpleNamespace(
+        is_fetched=False, table_id=7, table="t", policy=policy, policy_command=command, system=None, external=None
+    )
     plan: Any = SimpleNamespace(tables_read=frozenset({"t"}), claims=(), scans=(scan,), plan_id="p")
     rights = secured(**usings)
     for _ in range(2):  # what was found to be good once is not looked at again
         if is_refused:
             with pytest.raises(TopologyChangedError, match="planned for other row policies on t"):
-                check_plan(plan, [], rights, table_of, changed)
+                check_plan(plan, [], rights, table_of)
         else:
-            check_plan(plan, [], rights, table_of, changed)
-    if not is_refused:
-        other = PolicyCommand.DELETE if changed is None else None
-        if usings.keys() != {"all"} and usings:  # a plan is good for what is done with its rows
-            with pytest.raises(TopologyChangedError):
-                check_plan(plan, [], rights, table_of, other)
+            check_plan(plan, [], rights, table_of)

@@ -20,7 +20,6 @@ from weakref import WeakKeyDictionary
 from secateur.cluster.member.admission.statement_queue import StatementQueue
 from secateur.cluster.member.admission.tenants import TenantAccounts
 from secateur.cluster.member.member_threads import QUICK_THREADS_MAX
-from secateur.cluster.member.statements.local_execution import LocalExecution
 from secateur.cluster.settings import ClusterSettings
 from secateur.engine.threads import WORK, is_long_over
 from secateur.errors import LimitExceededError
@@ -218,9 +217,9 @@ class Admissions:
             quick=admission(QUICK_THREADS_MAX, _QUICK_SLOTS * slots),
         )
 
-    def of(self, call: LocalExecution) -> StatementAdmission:
-        """The admission for a statement that is one call on this member."""
-        return self.long if is_long_over(call.rows) else self.quick
+    def of(self, rows: int) -> StatementAdmission:
+        """The admission for a statement that is one call on this member, over so many rows."""
+        return self.long if is_long_over(rows) else self.quick
 
     def shares_changed(self) -> None:
         """Ask for the shares of all tenants again."""

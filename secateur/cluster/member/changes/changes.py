@@ -29,16 +29,9 @@ from secateur.cluster.member.changes.keyed_changes import KeyedChanges
 from secateur.cluster.member.changes.row_guards import RowGuards
 from secateur.cluster.member.member_replication import MemberReplication
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.statements.local_execution import (
-    LocalExecution,
-    bound_partitions,
-    check_versions,
-    local_execution,
-)
-from secateur.cluster.member.statements.plans import MemberPlans
+from secateur.cluster.member.statements.local_reads import LocalExecution, local_execution
+from secateur.cluster.member.statements.plans import MemberPlans, bound_partitions, check_versions
 from secateur.cluster.statement_profile import work_of
-from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.kernels.fragment import run
 from secateur.engine.sql.row_changes import RowChanges
 from secateur.engine.sql.row_upsert import RowConflict, RowUpsert
 from secateur.engine.sql.select_plan import SelectPlan
@@ -153,7 +146,7 @@ class MemberChanges:
         if asked.returning is not None:
             return self._change_and_return(request)
         is_keyed = asked.pruning and not asked.is_profiled
-        if is_keyed and (plan := self._plans.found_plan(asked.plan)) is not None:
+        if is_keyed and (plan := self._plans.used(asked.plan)) is not None:
             made = self._keyed.made(asked, plan, self._check(request.peer.rights, plan, asked.operation))
             if made is not None:
                 return made
@@ -168,7 +161,7 @@ class MemberChanges:
         Raises:
             Error: As :meth:`change`; nothing was changed.
         """
-        plan = self._plans.found_plan(asked.plan)
+        plan = self._plans.used(asked.plan)
         if plan is None:
             return None
         return self._keyed.made(asked, plan, self._check(rights, plan, asked.operation))
@@ -192,7 +185,7 @@ class MemberChanges:
         """Change the row with one key and answer with its RETURNING, if a kernel is not needed for either."""
         asked = request.message
         assert asked.returning is not None
-        plan, returning = self._plans.found_plan(asked.plan), self._plans.found_plan(asked.returning)
+        plan, returning = self._plans.used(asked.plan), self._plans.used(asked.returning)
         if plan is not None and returning is not None:
             check = self._check(request.peer.rights, plan, asked.operation)
             made = self._keyed.made(asked, plan, check, returning)
@@ -305,7 +298,7 @@ class MemberChanges:
         async with self._loads.closed_unless_failed(load_id, table_id, request.peer):
             call = local_execution(self._store, plan, params, partitions, pruning=pruning)
             started_s = time.perf_counter()
-            found = await in_thread(self._executor, _call(call, params))
+            found = await in_thread(self._executor, partial(call.answered, params))
             kernel_s = time.perf_counter() - started_s
             rows = self._shaped(found, table_id, finding)
             if asked.token is not None and finding is _Finding.ROWS:
@@ -401,12 +394,12 @@ class MemberChanges:
             version = hosted.version
             call = local_execution(self._store, plan, params, partitions, pruning=pruning)
             if call.is_quick and len(call.relations) == 1:  # of a join, DuckDB might have to run on the event loop
-                return call, run(call.fragment, call.relations, params)
-            found = await self._results.while_connected(peer, in_thread(self._executor, _call(call, params)))
+                return call, call.answered(params)
+            found = await self._results.while_connected(peer, in_thread(self._executor, partial(call.answered, params)))
             if hosted.version == version:
                 return call, found
         call = local_execution(self._store, plan, params, partitions, pruning=pruning)
-        return call, run(call.fragment, call.relations, params)
+        return call, call.answered(params)
 
     def _work(
         self,
@@ -441,10 +434,6 @@ class MemberChanges:
                 return RowChanges.of(found, table, DuplicateMatchPolicy.FIRST).resulting(table)
             case _:
                 assert_never(finding)
-
-
-def _call(call: LocalExecution, params: Sequence[Any]) -> Callable[[Cancellation], pa.Table]:
-    return lambda stop: run(call.fragment, call.relations, params, cancellation=stop)
 
 
 def _finding(text: str) -> _Finding:

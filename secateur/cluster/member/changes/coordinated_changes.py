@@ -20,7 +20,7 @@ from secateur.cluster.member.changes.loads import MemberLoads
 from secateur.cluster.member.changes.row_guards import RowGuards
 from secateur.cluster.member.jobs import KeptResults
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.statements.local_execution import check_versions
+from secateur.cluster.member.statements.plans import check_versions
 from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.peers import Peers
 from secateur.cluster.statement_profile import work_of
@@ -68,7 +68,7 @@ class MemberCoordinatedChanges:
         self._places = storage.places
         self._row_guards = row_guards
         self._statements = statements
-        self._plans = statements.plans
+        self._plans = statements.prepared.plans
         self._loads = loads
         self._peers = peers
         self._executor = executor

@@ -16,7 +16,7 @@ from secateur.cluster.member.changes.change_registry import RecordedChange
 from secateur.cluster.member.changes.change_turns import ChangeTurns
 from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.statements.local_execution import check_count, check_versions
+from secateur.cluster.member.statements.plans import check_count, check_versions
 from secateur.engine.kernels.arrow.row_values import DeclinedError
 from secateur.engine.sql.keyed_change import KeyedChange, ReturnedRow
 from secateur.engine.sql.row_upsert import UpsertProgram

@@ -40,7 +40,7 @@ class RowGuards:
 
     def __init__(self, rights_of: Callable[[GrantedToken | None], Rights | None]) -> None:
         self.rights_of = rights_of
-        self._kept: OrderedDict[tuple[int, int, bool, tuple[str, ...], tuple[str | None, ...]], _Check] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, int, bool, PolicyFilter, tuple[str | None, ...]], _Check] = OrderedDict()
 
     def of(self, rights: Rights | None, table: TableDef, kind: WriteKind) -> _Check | None:
         """The check of rows that are written to a table; None where nothing is to be checked.
@@ -66,7 +66,7 @@ class RowGuards:
         guard = guards.writes[kind]
         values = tuple(map(rights.claim, guard.condition.claims))
         are_keys = kind is WriteKind.DELETE
-        known = table.table_id, table.version, are_keys, guard.condition.pieces, values
+        known = table.table_id, table.version, are_keys, guard, values
         check = self._kept.get(known)
         if check is None:
             columns = [table.column(name) for name in table.primary_key] if are_keys else table.columns

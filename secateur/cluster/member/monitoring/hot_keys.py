@@ -70,6 +70,12 @@ class HotKeySampler:
         self._tables: OrderedDict[int, SpaceSaving[_Key]] = OrderedDict()
         self.left = self._distance()
 
+    def executed(self, plan: SelectPlan, params: Sequence[Any]) -> None:
+        """A statement was executed, as :meth:`note_statement` knows it: let it pass, or count its keys."""
+        self.left -= 1
+        if not self.left:
+            self.note_statement(plan, params)
+
     def note_statement(self, plan: SelectPlan, params: Sequence[Any]) -> None:
         """Count the keys that a statement names.
 

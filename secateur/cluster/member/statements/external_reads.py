@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from secateur.cluster.member.statements.local_execution import check_bound
+from secateur.cluster.member.statements.plans import check_bound
 from secateur.cluster.statement_profile import work_of
 from secateur.connectors.external import connector as interface
 from secateur.connectors.external.connector import (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
 from secateur.cluster.member.member_storage import MemberStorage
+from secateur.cluster.member.statements.reads import Acknowledgements, Waiting, after
 from secateur.errors import NoRangeError, ProtocolError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import SqlType, TypeKind
@@ -20,7 +21,6 @@ _NONE_MISSING: Final[list[int]] = []
 _KEYS_PER_TURN: Final = 64
 """Keys that are looked up in one turn of the event loop: about half a millisecond."""
 
-_Waiting: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 _Row: TypeAlias = ShortTable | tuple[Sequence[pa.ChunkedArray], int]
 """A row as plain values, or columns that have it and its position in them."""
 
@@ -54,9 +54,7 @@ class KeyReads:
             are.
     """
 
-    def __init__(
-        self, storage: MemberStorage, acknowledged: Callable[[Iterable[tuple[int, int]]], _Waiting | None]
-    ) -> None:
+    def __init__(self, storage: MemberStorage, acknowledged: Acknowledgements) -> None:
         self._store = storage.store
         self._places = storage.places
         self._hot_keys = storage.hot_keys
@@ -81,7 +79,7 @@ class KeyReads:
         table = self._table(asked)
         found, waiting = self._found(table, asked.keys)
         reply = _reply(table, found)
-        return reply if waiting is None else _after(waiting, reply)
+        return reply if waiting is None else after(waiting, reply)
 
     async def _in_turns(self, asked: GetRows) -> Reply[FoundRows]:
         found: list[_Row | None] = []
@@ -114,7 +112,7 @@ class KeyReads:
             )
         return known
 
-    def _found(self, known: _KnownTable, keys: Sequence[list[Any]]) -> tuple[list[_Row | None], _Waiting | None]:
+    def _found(self, known: _KnownTable, keys: Sequence[list[Any]]) -> tuple[list[_Row | None], Waiting | None]:
         """The row of each key, and what to wait for before they are sent."""
         table, find = known.definition, known.find
         table_id, names = table.table_id, table.primary_key
@@ -168,8 +166,3 @@ def _in_arrow(row: _Row, known: _KnownTable) -> pa.Table:
         return row.in_schema(known.types, schema)
     columns, position = row
     return pa.Table.from_arrays([column.slice(position, 1) for column in columns], schema=schema)
-
-
-async def _after(waiting: _Waiting, reply: Reply[FoundRows]) -> Reply[FoundRows]:
-    await waiting()
-    return reply

@@ -16,9 +16,8 @@ from typing import NamedTuple
 import msgspec
 
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.statements.plans import MemberPlans
-from secateur.cluster.member.statements.prepared_statements import OwnView
-from secateur.cluster.member.statements.scattered_statements import Acknowledgements
+from secateur.cluster.member.statements.prepared_statements import OwnView, PreparedStatements
+from secateur.cluster.member.statements.reads import Acknowledgements
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.access import Admitted
@@ -56,14 +55,15 @@ class NativeAnswers:
     Args:
         module: The native part.
         storage: What the member keeps.
-        plans: The plans.
-        acknowledged: Waits until the changes that readers of some partitions see now are acknowledged; None if they
-            are.
+        prepared: The plans, and this member's view of the cluster.
+        acknowledged: As :data:`~secateur.cluster.member.statements.reads.Acknowledgements`.
     """
 
     def __init__(
-        self, module: ModuleType, storage: MemberStorage, plans: MemberPlans, acknowledged: Acknowledgements
+        self, module: ModuleType, storage: MemberStorage, prepared: PreparedStatements, acknowledged: Acknowledgements
     ) -> None:
+        plans = self._plans = prepared.plans
+        self._prepared = prepared
         self._store = storage.store
         self._hot_keys = storage.hot_keys
         self._statistics_version = plans.statistics_version
@@ -74,12 +74,13 @@ class NativeAnswers:
         codes = (Operation.EXECUTE.code, Operation.EXECUTE_FIRST_STAGE.code, Operation.GET_ROWS.code)
         self._executor = module.Executor(FRAME_PREFIX, *codes, storage.store.hosted_tables)
 
-    def learn(self, plan: SelectPlan, view: OwnView) -> None:
+    def learn(self, plan: SelectPlan) -> None:
         """Make the programs of a plan that is executed the general way, if it has some, once.
 
         Raises:
             UnknownTableError: A table is not here.
         """
+        view = self._prepared.joined()
         if not self._is_new(plan.plan_id, view) or not plan.scans or plan.reads_fetched_rows:
             return
         layouts = [self._store.hosted_tables.table(scan.table_id).layout for scan in plan.scans]
@@ -99,10 +100,10 @@ class NativeAnswers:
                     is_first_stage, plan.plan_id, program, hosted, total, version, plan.is_estimated, known
                 )
 
-    def learn_table(self, table_id: int, view: OwnView) -> None:
+    def learn_table(self, table_id: int) -> None:
         """Make the program that reads rows of a table by their keys, if it has one, once."""
-        hosted = self._store.hosted_tables.get(table_id)
-        if hosted is None or not self._is_new((table_id, hosted.layout.tdef.version), view):
+        hosted, view = self._store.hosted_tables.get(table_id), self._prepared.view
+        if hosted is None or view is None or not self._is_new((table_id, hosted.layout.tdef.version), view):
             return
         from secateur.engine.sql.serving_program import key_program
 
@@ -121,18 +122,17 @@ class NativeAnswers:
         self._learned.add(learned)
         return True
 
-    def answer(self, frame: bytes, view: OwnView | None, admitted: Admitted | None) -> NativeAnswer | None:
+    def answer(self, frame: bytes, admitted: Admitted | None) -> NativeAnswer | None:
         """The answer to a frame, if it is a request that the executor answers.
 
         Nothing is done where there is none.
 
         Args:
             frame: The frame.
-            view: What this member owns.
             admitted: The plans that the sender may execute; None for all.
         """
         store = self._store
-        if self._view is not view or not store.lease.is_valid:
+        if self._view is None or self._view is not self._prepared.view or not store.lease.is_valid:
             return None
         found = self._executor.answer(frame, self._statistics_version(), admitted)
         if found is None:
@@ -150,6 +150,7 @@ class NativeAnswers:
             self._hot_keys.left -= sampled
         if plan is None:
             return NativeAnswer(answer, None, None)
+        self._plans.used(plan.plan_id)
         said = None
         if run is not None:
             members, read, total = run

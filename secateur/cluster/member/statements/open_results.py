@@ -74,9 +74,9 @@ class OpenResults:
             task.cancel()
 
     @contextmanager
-    def running(self, peer: PeerInfo) -> Iterator[None]:
-        """Around what is done for a reader: it is cancelled when the connection ends."""
-        task = asyncio.current_task()
+    def running(self, peer: PeerInfo, task: asyncio.Task[Any] | None = None) -> Iterator[None]:
+        """Around what a task, by default this one, does for a reader: it is cancelled when the connection ends."""
+        task = task or asyncio.current_task()
         assert task is not None
         tasks = self._running.setdefault(peer.connection_id, set())
         tasks.add(task)
@@ -94,21 +94,16 @@ class OpenResults:
             MemberLostError: So it was. Who asks again, over another connection, may be answered.
         """
         task = asyncio.ensure_future(work)
-        tasks = self._running.setdefault(peer.connection_id, set())
-        tasks.add(task)
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if task.cancelled():
-                raise MemberLostError(
-                    "the connection that requested a change ended before its rows were found: nothing was changed"
-                ) from None
-            task.cancel()
-            raise
-        finally:
-            tasks.discard(task)
-            if not tasks and self._running.get(peer.connection_id) is tasks:
-                del self._running[peer.connection_id]
+        with self.running(peer, task):
+            try:
+                return await asyncio.shield(task)
+            except asyncio.CancelledError:
+                if task.cancelled():
+                    raise MemberLostError(
+                        "the connection that requested a change ended before its rows were found: nothing was changed"
+                    ) from None
+                task.cancel()
+                raise
 
     def checked(self, table: pa.Table) -> pa.Table:
         """A result that is answered whole, if it is not too large for that.

@@ -20,22 +20,24 @@ from typing import Final
 from msgspec import structs
 
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.member_threads import MemberThreads
+from secateur.cluster.member.member_threads import THIS_MEMBER, MemberThreads
 from secateur.cluster.member.statements.external_reads import ExternalReads
-from secateur.cluster.member.statements.local_execution import (
+from secateur.cluster.member.statements.plans import (
+    MemberPlans,
     bound_partitions,
     check_bound,
     check_versions,
 )
-from secateur.cluster.member.statements.plans import MemberPlans
+from secateur.cluster.member.statements.reads import Read
 from secateur.cluster.peers import MemberConnections
 from secateur.engine.runtime.runtime import JobRuntime
-from secateur.engine.sql.select_plan import FetchedRows, SelectPlan
+from secateur.engine.sql.select_plan import FetchedRows, ScanPlan, SelectPlan
 from secateur.errors import KeysChangedError, TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.query import Execute
 from secateur.protocol.query_parts import ReadRequirements
 from secateur.storage.member_store import MemberStore
+from secateur.wire import PeerInfo
 
 
 def check_state(store: MemberStore, plan: SelectPlan, asked: Execute, topology: Topology) -> None:
@@ -104,6 +106,9 @@ def read_here(
     return tuple((scan.table_id, store.data_version(scan.table_id).published) for scan in plan.scans if scan.replicated)
 
 
+_NONE: Final[frozenset[int]] = frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class OwnView:
     """This member's view of the cluster at one topology version.
@@ -124,8 +129,9 @@ class OwnView:
             {group: frozenset(ownership.partitions_of(member_id)) for group, ownership in topology.owners.items()},
         )
 
-
-_NONE: Final[frozenset[int]] = frozenset()
+    def has(self, scan: ScanPlan, partitions: Sequence[int]) -> bool:
+        """Whether the member serves all of some partitions of a scan."""
+        return scan.replicated or self.mine.get(scan.group, _NONE).issuperset(partitions)
 
 
 class PreparedStatements:
@@ -141,6 +147,7 @@ class PreparedStatements:
     Attributes:
         plans: As given.
         external_reads: Gets the rows of external tables.
+        view: This member's view of the cluster; None before it has joined.
     """
 
     def __init__(
@@ -154,31 +161,30 @@ class PreparedStatements:
         self._member_id = storage.member_id
         self._store = storage.store
         self._connections = connections
-        self._threads = threads
         self.plans = plans
-        self._plans = plans.kept
         self.external_reads = ExternalReads(self._member_id, jobs, threads.quick, connections.external_table)
-        self._view: OwnView | None = None
+        self.view: OwnView | None = None
 
     def update(self, topology: Topology) -> None:
         """Take over a newer topology."""
-        self._view = OwnView.of(self._member_id, topology)
+        self.view = OwnView.of(self._member_id, topology)
 
-    async def _completed(self, plan: SelectPlan, asked: Execute) -> Execute:
+    async def completed(self, plan: SelectPlan, asked: Execute) -> Execute:
+        """An execution with the values of the plan's expressions among its parameters."""
         if not plan.expressions:
             return asked
         return structs.replace(asked, params=await self.plans.with_values(plan, asked.params))
 
-    async def _ready(self, asked: Execute) -> tuple[SelectPlan, Execute]:
+    async def ready(self, asked: Execute) -> tuple[SelectPlan, Execute]:
         """A plan with the rows of the system tables and external tables that it reads, as they are now.
 
         With it comes the execution with the values of its expressions.
         """
         plan = await self.plans.plan(asked.plan)
-        asked = await self._completed(plan, asked)
+        asked = await self.completed(plan, asked)
         if not plan.reads_fetched_rows:
             return plan, asked
-        view = self._joined()
+        view = self.joined()
         check_versions(self._store, plan)
         tables = await asyncio.gather(*map(self._connections.system_table, plan.system_tables))
         rows = dict(zip(plan.system_tables, tables, strict=True))
@@ -196,14 +202,14 @@ class PreparedStatements:
         """The partitions that an execution reads, and the owners that it needs.
 
         Raises:
-            TopologyChangedError: As :meth:`execute`.
+            TopologyChangedError: As :meth:`placed`.
         """
-        partitions, topology, _ = self._placed(plan, await self._completed(plan, asked))
+        read = self.placed(plan, await self.completed(plan, asked), THIS_MEMBER)
         owners: set[str] = set()
-        for scan, ids in zip(plan.scans, partitions, strict=True):
+        for scan, ids in zip(plan.scans, read.partitions, strict=True):
             if len(ids) and not scan.replicated:
-                owners |= topology.ownership(scan.group).owners_of(ids)
-        return ReadRequirements(sum(map(len, partitions)), tuple(sorted(owners)))
+                owners |= read.topology.ownership(scan.group).owners_of(ids)
+        return ReadRequirements(sum(map(len, read.partitions)), tuple(sorted(owners)))
 
     async def placed_rows(self, asked: Execute, partitions: Sequence[int]) -> tuple[SelectPlan | None, Execute]:
         """The plan of a statement that is answered piece by piece over rows of this member, and its execution.
@@ -221,11 +227,11 @@ class PreparedStatements:
         plan = await self.plans.plan(asked.plan)
         if len(plan.scans) != 1 or plan.reads_fetched_rows or not plan.local.is_row_by_row:
             return None, asked
-        asked = await self._completed(plan, asked)
-        view, (scan,) = self._joined(), plan.scans
+        asked = await self.completed(plan, asked)
+        view, (scan,) = self.joined(), plan.scans
         check_versions(self._store, plan)
         check_bound(plan, asked.params)
-        if not (scan.replicated or view.mine.get(scan.group, _NONE).issuperset(partitions)):
+        if not view.has(scan, partitions):
             raise TopologyChangedError(
                 f"member {self._member_id} does not own all of the partitions of {scan.table} that were asked for:"
                 " fetch the owners again, and retry",
@@ -234,28 +240,36 @@ class PreparedStatements:
             )
         return plan, asked
 
-    def _joined(self) -> OwnView:
-        if self._view is None:
-            raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
-        return self._view
+    def joined(self) -> OwnView:
+        """This member's view of the cluster.
 
-    def _placed(self, plan: SelectPlan, asked: Execute) -> tuple[list[Sequence[int]], Topology, bool]:
-        """The partitions of each scan, the topology, and whether this member has all of them."""
-        view = self._joined()
+        Raises:
+            TopologyChangedError: It has none yet.
+        """
+        if self.view is None:
+            raise TopologyChangedError(f"member {self._member_id} has not joined yet; try again")
+        return self.view
+
+    def placed(self, plan: SelectPlan, asked: Execute, peer: PeerInfo, *, is_profiled: bool = False) -> Read:
+        """An execution with the partitions and owners of now.
+
+        Raises:
+            TopologyChangedError: A partition has no owner, or a table has other ranges by now.
+            KeysChangedError: The keys among its parameters were found under other owners, or in other rows.
+        """
+        view = self.joined()
         check_versions(self._store, plan)
         if asked.since is not None:
             check_state(self._store, plan, asked, view.topology)
         partitions = bound_partitions(plan, asked.params, pruning=asked.pruning)
-        for scan, ids in zip(plan.scans, partitions, strict=True):
-            if not (scan.replicated or view.mine.get(scan.group, _NONE).issuperset(ids)):
-                break
-        else:
-            return partitions, view.topology, True
-        for scan, ids in zip(plan.scans, partitions, strict=True):
-            if not scan.replicated:
-                if scan.group not in view.topology.owners:
-                    raise TopologyChangedError(
-                        f"member {self._member_id} does not know the owners of {scan.group} yet; try again"
-                    )
-                view.topology.check_live(view.topology.primaries(scan.group, ids))
-        return partitions, view.topology, False
+        is_here = all(map(view.has, plan.scans, partitions))
+        if not is_here:
+            for scan, ids in zip(plan.scans, partitions, strict=True):
+                if not scan.replicated:
+                    if scan.group not in view.topology.owners:
+                        raise TopologyChangedError(
+                            f"member {self._member_id} does not know the owners of {scan.group} yet; try again"
+                        )
+                    view.topology.check_live(view.topology.primaries(scan.group, ids))
+        statistics = self.plans.statistics_of(plan)
+        return Read(plan, asked, peer, partitions, view.topology, is_here, statistics, is_profiled)

@@ -40,6 +40,7 @@ _JOINED_MAX: Final = 8
 """Among more relations than this DuckDB finds no good order of joins once some of them have no row: TPC-DS 64, with 19,
 then takes 24 s instead of 1.
 """
+
 _NO_PAYLOAD: Final = memoryview(b"")
 
 
@@ -271,11 +272,13 @@ class CoordinatedQuery:
         self._peer = peer
 
     async def plan(self, plan_id: str) -> SelectPlan:
-        return await self._queries.statements.plans.plan(plan_id)
+        return await self._queries.statements.prepared.plans.plan(plan_id)
 
     async def requirements(self, asked: Execute) -> ReadRequirements:
         plan = await self.plan(asked.plan)
-        return await self._queries.statements.requirements(plan, Execute(plan.plan_id, asked.params, asked.pruning))
+        return await self._queries.statements.prepared.requirements(
+            plan, Execute(plan.plan_id, asked.params, asked.pruning)
+        )
 
     def compare(self, step: QueryStep, plan: SelectPlan, found: int) -> None:
         self._queries.statements.misses.compare(step, plan, found)

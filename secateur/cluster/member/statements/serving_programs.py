@@ -12,7 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from secateur.cluster.member.statements.prepared_statements import OwnView, check_state, read_here
+from secateur.cluster.member.member_storage import MemberStorage
+from secateur.cluster.member.statements.native_answers import NativeAnswers
+from secateur.cluster.member.statements.prepared_statements import (
+    OwnView,
+    PreparedStatements,
+    check_state,
+    read_here,
+)
 from secateur.engine.kernels.fragment import Fragment, KernelName
 from secateur.engine.sql.plain_join import compile_plain_join
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
@@ -195,3 +202,50 @@ def compile_program(
         return said, partitions
 
     return serve
+
+
+class ServingPrograms:
+    """Answers short statements by the programs of their plans. Lives on the member's event loop.
+
+    A program is good for one view of the cluster.
+
+    Args:
+        storage: What this member keeps.
+        prepared: The plans, and this member's view of the cluster.
+        native: Learns what is executed; None where there is no native executor.
+    """
+
+    def __init__(self, storage: MemberStorage, prepared: PreparedStatements, native: NativeAnswers | None) -> None:
+        self._store = storage.store
+        self._hot_keys = storage.hot_keys
+        self._prepared = prepared
+        self._plans = prepared.plans
+        self._programs: dict[str, ServingProgram | None] = {}
+        self._view: OwnView | None = None
+        self._native = native
+
+    def answer(self, plan: SelectPlan, asked: Execute) -> Served | None:
+        """The answer of the program of a plan; None where it has none, or declines.
+
+        Raises:
+            Error: Of the execution.
+        """
+        view = self._prepared.view
+        if self._view is not view or view is None:
+            self._view = view = self._prepared.joined()
+            self._programs.clear()
+        try:
+            program = self._programs[plan.plan_id]
+        except KeyError:
+            if len(self._programs) >= self._plans.kept_max:
+                self._programs.clear()
+            program = compile_program(plan, self._store, view, self._plans.statistics_version)
+            self._programs[plan.plan_id] = program
+            if self._native is not None:
+                self._native.learn(plan)
+        if program is None:
+            return None
+        served = program(asked)
+        if served is not None:
+            self._hot_keys.executed(plan, asked.params)
+        return served

@@ -22,11 +22,11 @@ from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.member_threads import MemberThreads
 from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.member.statements.open_snapshots import KeptSnapshot, Pin
-from secateur.cluster.member.statements.statements import StatementRunner
+from secateur.cluster.member.statements.prepared_statements import PreparedStatements
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment, run
 from secateur.engine.sql.select_plan import ScanPlan
-from secateur.engine.threads import in_thread, is_long_over
+from secateur.engine.threads import in_thread
 from secateur.errors import ProtocolError
 from secateur.protocol.message import Acknowledged
 from secateur.protocol.snapshots import (
@@ -48,7 +48,7 @@ class MemberSnapshots:
 
     Args:
         storage: The partitions, and the snapshots of them.
-        statements: Has the plans, and knows which partitions are this member's.
+        prepared: Has the plans, and knows which partitions are this member's.
         copies: Knows which changes are acknowledged.
         admissions: Reads take their turn as statements do.
         threads: For kernel calls.
@@ -57,7 +57,7 @@ class MemberSnapshots:
     def __init__(
         self,
         storage: MemberStorage,
-        statements: StatementRunner,
+        prepared: PreparedStatements,
         copies: Replication,
         admissions: Admissions,
         threads: MemberThreads,
@@ -65,7 +65,7 @@ class MemberSnapshots:
         self._store = storage.store
         self._open = storage.snapshots
         self._results = storage.results
-        self._statements = statements
+        self._prepared = prepared
         self._copies = copies
         self._admissions = admissions
         self._threads = threads
@@ -78,7 +78,7 @@ class MemberSnapshots:
             Error: As :meth:`read`, if it is answered at once.
         """
         asked = request.message
-        plan, execution = await self._statements.placed_rows(asked.run, asked.partitions)
+        plan, execution = await self._prepared.placed_rows(asked.run, asked.partitions)
         if plan is None:
             return Reply(SnapshotOpened(is_row_by_row=False))
         (scan,) = plan.scans
@@ -127,12 +127,10 @@ class MemberSnapshots:
 
     async def _answered(self, peer: PeerInfo, snapshot: KeptSnapshot, pieces: Sequence[SnapshotPiece]) -> pa.Table:
         """The answer over some pieces, in its turn."""
-        is_long = is_long_over(sum(piece.rows for piece in pieces))
-        admission = self._admissions.long if is_long else self._admissions.quick
-        threads = self._threads.long if is_long else self._threads.quick
-        async with admission.admitted(peer):
+        rows = sum(piece.rows for piece in pieces)
+        async with self._admissions.of(rows).admitted(peer):
             with self._results.running(peer):
-                table = await in_thread(threads, lambda stop: _answer(snapshot, pieces, stop))
+                table = await in_thread(self._threads.of(rows, peer), lambda stop: _answer(snapshot, pieces, stop))
         return self._results.checked(table)
 
 

@@ -1,47 +1,146 @@
-"""Running a planned SELECT on a member: the execution modes *local*, *scatter* and *distributed*.
+"""The ladder: the ways in which a member answers an execution of a planned SELECT, and the one place that chooses.
 
-What the runner does is in layers of one object: :mod:`~secateur.cluster.member.statements.prepared_statements` finds
-plans and partitions, :mod:`~secateur.cluster.member.statements.run_modes` runs them, and
-:class:`ProfiledStatements` runs them for EXPLAIN ANALYZE. As objects that the runner
-holds, the layers would cost a short statement an attribute and a call at each of its steps.
+From the cheapest on, each is tried until one answers:
+
+1. The native executor, from the bytes of a frame, in :mod:`~secateur.cluster.member.statements.native_answers`;
+2. the program of a plan over few rows that are found by key, in
+   :mod:`~secateur.cluster.member.statements.serving_programs`;
+3. the rungs of :mod:`~secateur.cluster.member.statements.reads`, once the partitions are known: *local*, *scatter*,
+   *distributed*.
+
+A profiled run begins with the third, where there is something to measure. What may not wait ends with the answers that
+are given in one turn of the event loop.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
+from msgspec import structs
 
-from secateur.cluster.member.admission.statement_admission import StatementAdmission
-from secateur.cluster.member.member_threads import THIS_MEMBER
-from secateur.cluster.member.statements.local_execution import local_execution
-from secateur.cluster.member.statements.open_results import GRANT_BYTES_MAX, within_bounds
-from secateur.cluster.member.statements.run_modes import RunModes, whole
-from secateur.cluster.member.statements.scattered_statements import (
-    ScatteredRows,
-    after,
-    partitions_read,
-    scattered_work,
-)
-from secateur.cluster.statement_profile import CountedResult, fetched_work, job_work, local_work
-from secateur.engine.kernels.fragment import CompleteResult, answer_by_arrow
-from secateur.engine.runtime.result import ResultCollector
-from secateur.engine.sql.row_stream import LocalRowStream
+from secateur.cluster.member.admission.statement_admission import Admissions
+from secateur.cluster.member.member_storage import MemberStorage
+from secateur.cluster.member.member_threads import THIS_MEMBER, MemberThreads
+from secateur.cluster.member.replication.replication import Replication
+from secateur.cluster.member.statements.distributed_statements import DistributedStatements
+from secateur.cluster.member.statements.first_stages import FirstStages
+from secateur.cluster.member.statements.local_reads import LocalReads
+from secateur.cluster.member.statements.native_answers import NativeAnswers
+from secateur.cluster.member.statements.open_results import within_bounds
+from secateur.cluster.member.statements.plans import MemberPlans
+from secateur.cluster.member.statements.prepared_statements import PreparedStatements
+from secateur.cluster.member.statements.reads import Deliver, Found, Read, Rung, Taken, after, partitions_read
+from secateur.cluster.member.statements.scattered_statements import ScatteredStatements
+from secateur.cluster.member.statements.serving_programs import ServingPrograms
+from secateur.cluster.peers import MemberConnections
+from secateur.cluster.statement_profile import fetched_work
+from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.engine.threads import in_thread
-from secateur.partitioning.topology.topology import Topology
+from secateur.native import native_module
 from secateur.partitioning.types.column_type import parse_type
 from secateur.protocol.message import Role
 from secateur.protocol.metrics import RunProfile, StageWork
 from secateur.protocol.operations import Operation
 from secateur.protocol.query import Execute, Executed, Profile, Profiled
-from secateur.wire import PeerInfo, Reply, Request, ShortTable, decode_table, decode_tables
+from secateur.wire import PeerInfo, Reply, Request, ShortTable, decode_tables
+
+Answering: TypeAlias = Reply[Executed] | Coroutine[Any, Any, Reply[Executed]]
+
+_EXECUTE: Final = Operation.EXECUTE
+"""Looked up once: that takes as long as two calls."""
+_PROFILED_BYTES: Final = 4 << 20
+"""Bytes of rows that are made at a time, and dropped, for a profile without them."""
 
 
-class ProfiledStatements(RunModes):
-    """Runs statements as it runs them for their rows, and counts the work. Lives on the member's event loop."""
+class StatementRunner:
+    """Answers ``execute`` and ``profile`` requests. Lives on the member's event loop.
+
+    Args:
+        storage: What this member keeps.
+        connections: The controller and the other members.
+        copies: Knows which changes are acknowledged.
+        plans: The plans.
+        jobs: Its engine, for statements that need other members.
+        admissions: The turns of the statements of clients.
+        threads: For kernel calls.
+
+    Attributes:
+        prepared: Finds plans, and the partitions of their executions.
+        native: The native executor; None where there is none.
+        first_stages: Answers the members and clients that scatter statements themselves.
+        misses: Counts the scans whose estimates were badly wrong.
+    """
+
+    def __init__(
+        self,
+        storage: MemberStorage,
+        connections: MemberConnections,
+        copies: Replication,
+        plans: MemberPlans,
+        jobs: JobRuntime,
+        admissions: Admissions,
+        threads: MemberThreads,
+    ) -> None:
+        self._results = storage.results
+        self._hot_keys = storage.hot_keys
+        self._kept = plans.kept
+        self._admissions = admissions
+        acknowledged = self._acknowledged = copies.acknowledgements.acknowledged
+        self.prepared = PreparedStatements(storage, connections, plans, jobs, threads)
+        native = native_module()
+        self.native = None if native is None else NativeAnswers(native, storage, self.prepared, acknowledged)
+        self._programs = ServingPrograms(storage, self.prepared, self.native)
+        self.first_stages = FirstStages(storage, self.prepared, self.native, threads.quick, acknowledged)
+        distributed = DistributedStatements(storage, jobs, admissions)
+        self.misses = distributed.misses
+        self._local = LocalReads(storage, admissions, threads, jobs.limits)
+        self._rungs: tuple[Rung, ...] = (
+            self._local,
+            ScatteredStatements(storage, connections.peers, self.first_stages, admissions, threads, acknowledged),
+            distributed,
+        )
+
+    def execute(self, request: Request[Execute]) -> Answering:
+        """Answer one execution of a plan.
+
+        Args:
+            request: The plan to run, undivided. :mod:`secateur.cluster.member.statements.open_results` is about results
+                in parts, :mod:`secateur.cluster.member.statements.query_steps` about queries in steps.
+
+        Raises:
+            TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a
+                table has other ranges by now; nothing was done.
+            KeysChangedError: Rows have changed since keys were found in them; nothing was done.
+            LimitExceededError: The result would take more memory than results may, or too many statements wait.
+        """
+        asked, waits = request.message, request.operation is _EXECUTE
+        plan = self._kept.get(asked.plan)
+        if plan is None or plan.reads_fetched_rows or plan.expressions:
+            return self._fetch_and_run(asked, request.peer, waits=waits)
+        self._kept.move_to_end(asked.plan)
+        return self._run(plan, asked, request.peer, waits=waits)
+
+    def executed_now(self, plan: SelectPlan, asked: Execute, peer: PeerInfo) -> Executed | None:
+        """The answer of a plan that is kept here, if it is a few rows that are found without waiting; else None.
+
+        Raises:
+            Error: As :meth:`execute`.
+        """
+        served = self._programs.answer(plan, asked)
+        if served is not None:
+            said, partitions = served
+            return said if self._acknowledged(partitions_read(plan, partitions)) is None else None
+        if plan.reads_fetched_rows or plan.expressions:
+            return None
+        read = self.prepared.placed(plan, asked, peer)
+        if not read.is_here or self._acknowledged(partitions_read(plan, read.partitions)) is not None:
+            return None
+        answer = self._local.take(read)
+        return answer.message if isinstance(answer, Reply) and answer.message.values is not None else None
 
     async def profile(self, request: Request[Profile]) -> Reply[Profiled]:
         """Answer one execution of a plan as :meth:`execute` does, with its profile in the header.
@@ -61,126 +160,17 @@ class ProfiledStatements(RunModes):
         Raises:
             Error: As :meth:`execute`.
         """
-        plan, asked = await self._ready(asked)
-        partitions, topology, is_here = self._placed(plan, asked)
-        with self._results.running(peer):
-            if is_here:
-                return await self._profile_local(plan, asked, peer, partitions, topology, has_rows=has_rows)
-            if peer is not THIS_MEMBER and self._scattered.is_due(plan, asked, partitions):
-                scattered = await self._scatter(plan, asked, partitions, topology)
-                if scattered is not None:
-                    return self._profile_scattered(plan, partitions, topology, scattered, has_rows=has_rows)
-            counted = CountedResult()
-            collector = (lambda: ResultCollector(self._results.bytes_max)) if has_rows else counted.anew
-            run, result = await self._distributed.result_of(plan, asked, partitions, topology, collector)
-        ran, touched = self._ran(plan, partitions, topology, "distributed"), self._distributed.touched(result)
-        work = (*fetched_work(plan), *job_work(run, partitions, topology, result.metrics))
-        if not has_rows:
-            return Reply(Profiled(ran.executed(touched, counted.rows), RunProfile(counted.rows, counted.bytes, work)))
-        table = result.table()
-        reply = ran.reply(table, touched)
-        return Reply(Profiled(reply.message, RunProfile(table.num_rows, table.nbytes, work)), reply.payload)
-
-    def _profile_scattered(
-        self,
-        plan: SelectPlan,
-        partitions: list[Sequence[int]],
-        topology: Topology,
-        scattered: ScatteredRows,
-        *,
-        has_rows: bool,
-    ) -> Reply[Profiled]:
-        ran, result, members = self._ran(plan, partitions, topology, "scatter"), scattered.result, scattered.members
-        work = scattered_work(plan, partitions, topology, scattered, self._member_id)
-        size = 0 if isinstance(result, ShortTable) else result.nbytes
-        profile = RunProfile(result.num_rows, size, tuple(work))
-        if not has_rows:
-            return Reply(Profiled(ran.executed(members, result.num_rows), profile))
-        reply = ran.reply(result, members)
-        return Reply(Profiled(reply.message, profile), reply.payload)
-
-    async def _profile_local(
-        self,
-        plan: SelectPlan,
-        asked: Execute,
-        peer: PeerInfo,
-        partitions: list[Sequence[int]],
-        topology: Topology,
-        *,
-        has_rows: bool,
-    ) -> Reply[Profiled]:
-        params, ran = asked.params, self._ran_here(plan, asked, partitions, topology)
-        call = local_execution(self._store, plan, params, partitions, pruning=asked.pruning)
-        rows_read = sum(relation.num_rows for relation in call.relations.values())
-        started_s = time.perf_counter()
-        if has_rows:
-            table = self._results.checked(await in_thread(self._threads.of(call, peer), whole(call, params)))
-            rows, size = table.num_rows, table.nbytes
-        else:
-            stream, rows, size = self._rows_of(call, params, peer), 0, 0
-            while not stream.is_done:
-                table = await stream.take(GRANT_BYTES_MAX)
-                rows, size = rows + table.num_rows, size + table.nbytes
-        work = local_work(self._member_id, partitions, rows_read, rows, size, time.perf_counter() - started_s)
-        profile = RunProfile(rows, size, (*fetched_work(plan), *work))
-        if not has_rows:
-            return Reply(Profiled(ran.executed(rows=rows), profile))
-        reply = ran.reply(table)
-        return Reply(Profiled(reply.message, profile), reply.payload)
-
-
-A = TypeVar("A", bound="Reply[Executed] | None")
-
-_NO_PAYLOAD: Final = memoryview(b"")
-_Answering: TypeAlias = Reply[Executed] | Coroutine[Any, Any, Reply[Executed]]
-
-
-class StatementRunner(ProfiledStatements):
-    """Answers ``execute`` requests. Lives on the member's event loop.
-
-    It is made as :class:`~secateur.cluster.member.statements.run_modes.RunModes`.
-    """
-
-    def execute(self, request: Request[Execute]) -> _Answering:
-        """Answer one execution of a plan.
-
-        Args:
-            request: The plan to run, undivided. :mod:`secateur.cluster.member.statements.open_results` is about results
-                in parts, :mod:`secateur.cluster.member.statements.query_steps` about queries in steps.
-
-        Raises:
-            TopologyChangedError: A required partition has no owner here or elsewhere as far as this member knows, or a
-                table has other ranges by now; nothing was done.
-            KeysChangedError: Rows have changed since keys were found in them; nothing was done.
-            LimitExceededError: The result would take more memory than results may, or too many statements wait.
-        """
-        plan = self._plans.get(request.message.plan)
-        if plan is None or plan.reads_fetched_rows or plan.expressions:
-            return self._fetch_and_run(request)
-        self._plans.move_to_end(plan.plan_id)
-        return self._run(plan, request)
-
-    def executed_now(self, plan: SelectPlan, asked: Execute, peer: PeerInfo) -> Executed | None:
-        """The answer of a plan that is kept here, if it is a few rows that are found without waiting; else None.
-
-        Raises:
-            Error: As :meth:`execute`.
-        """
-        served = self._served(plan, asked)
-        if served is not None:
-            said, read = served
-            return said if self._acknowledged(partitions_read(plan, read)) is None else None
-        if plan.reads_fetched_rows or plan.expressions:
-            return None
-        partitions, topology, is_here = self._placed(plan, asked)
-        if not is_here or self._acknowledged(partitions_read(plan, partitions)) is not None:
-            return None
-        request = Request(Operation.EXECUTE, asked, _NO_PAYLOAD, peer)
-        answer = self._run_local(plan, request, partitions, topology)
-        if not isinstance(answer, Reply):
-            answer.close()
-            return None
-        return None if answer.message.values is None else answer.message
+        plan, asked = await self.prepared.ready(asked)
+        asked = structs.replace(asked, grant=None if has_rows else _PROFILED_BYTES)
+        read, waiting = self.prepared.placed(plan, asked, peer, is_profiled=True), None
+        rungs, profiled = iter(self._rungs), None
+        while profiled is None:
+            taken = self._taken(read, rungs)
+            assert not isinstance(taken, Reply)
+            if read.is_here and peer is not THIS_MEMBER:
+                waiting = self._acknowledged(partitions_read(plan, read.partitions))
+            profiled = await self._ran(taken, read, partial(_profiled, read))
+        return profiled if waiting is None else await after(waiting, profiled)
 
     async def rows(
         self, plan: SelectPlan, params: Sequence[Any], *, pruning: bool, profiled: bool
@@ -193,118 +183,101 @@ class StatementRunner(ProfiledStatements):
         asked = Execute(plan.plan_id, list(params), pruning)
         work: tuple[StageWork, ...] = ()
         if profiled:
-            profiled_reply = await self.profile_part(asked, THIS_MEMBER, has_rows=True)
-            payload, result, work = (
-                profiled_reply.payload,
-                profiled_reply.message.result,
-                profiled_reply.message.profile.work,
-            )
+            profile = await self.profile_part(asked, THIS_MEMBER, has_rows=True)
+            payload, result, work = profile.payload, profile.message.result, profile.message.profile.work
         else:
-            asked = await self._completed(plan, asked)
-            answer = self._run(plan, Request(Operation.EXECUTE_PART, asked, _NO_PAYLOAD, THIS_MEMBER))
+            answer = self._run(plan, await self.prepared.completed(plan, asked), THIS_MEMBER, waits=False)
             reply = answer if isinstance(answer, Reply) else await answer
             payload, result = reply.payload, reply.message
         if result.values is None:
             return decode_tables([payload] if isinstance(payload, (bytes, memoryview)) else payload), work
-        return (
-            ShortTable(result.values, result.rows).to_table([(name, parse_type(text)) for name, text in plan.columns]),
-            work,
-        )
+        columns = [(name, parse_type(text)) for name, text in plan.columns]
+        return ShortTable(result.values, result.rows).to_table(columns), work
 
-    async def _fetch_and_run(self, request: Request[Execute]) -> Reply[Executed]:
-        plan, asked = await self._ready(request.message)
-        reply = self._run(plan, Request(request.operation, asked, request.payload, request.peer))
+    async def _fetch_and_run(self, asked: Execute, peer: PeerInfo, *, waits: bool) -> Reply[Executed]:
+        plan, asked = await self.prepared.ready(asked)
+        reply = self._run(plan, asked, peer, waits=waits)
         return reply if isinstance(reply, Reply) else await reply
 
-    async def _in_turn(
-        self,
-        admission: StatementAdmission,
-        plan: SelectPlan,
-        request: Request[Execute],
-        run: Callable[[], Awaitable[A]],
-    ) -> A | Reply[Executed]:
-        """Run a statement of a client when it is its turn; one about the cluster, or a part of an admitted one, now.
+    def _run(self, plan: SelectPlan, asked: Execute, peer: PeerInfo, *, waits: bool) -> Answering:
+        """Go up the ladder; ``waits`` for the statement of a client, which has its turn where it takes long."""
+        answering: Answering
+        served = self._programs.answer(plan, asked)
+        if served is not None:
+            said, partitions = served
+            answering = Reply(said)
+        else:
+            if asked.as_written:
+                plan = plan.as_written()
+            read = self.prepared.placed(plan, asked, peer)
+            self._hot_keys.executed(plan, asked.params)
+            rungs = iter(self._rungs)
+            first = self._taken(read, rungs)
+            answering = first if isinstance(first, Reply) else self._run_later(first, rungs, read, waits=waits)
+            if not read.is_here:
+                return answering  # the owners wait
+            partitions = read.partitions
+        # What this member works out for a change need not wait: it is acknowledged behind the changes that it has read.
+        waiting = None if peer is THIS_MEMBER else self._acknowledged(partitions_read(plan, partitions))
+        return answering if waiting is None else after(waiting, answering)
+
+    def _taken(self, read: Read, rungs: Iterator[Rung]) -> Reply[Executed] | Taken:
+        """What the next rung that takes a read does for it."""
+        for rung in rungs:
+            taken = rung.take(read)
+            if taken is not None:
+                return taken
+        raise AssertionError("the last rung runs every read")
+
+    async def _run_later(
+        self, taken: Reply[Executed] | Taken, rungs: Iterator[Rung], read: Read, *, waits: bool
+    ) -> Reply[Executed]:
+        """Run a read on the first rung that does not leave it to the next, each in its turn.
 
         Raises:
             LimitExceededError: Too many statements wait; nothing was done.
         """
-        if request.operation is not Operation.EXECUTE or plan.reads_system_tables_only:
-            return await run()
-        async with admission.admitted(request.peer) as has_waited:
-            if not has_waited:
-                return await run()
-            admitted = Request(Operation.EXECUTE_PART, request.message, request.payload, request.peer)
-            reply = self._run(plan, admitted)  # over the rows and owners of now
-            return reply if isinstance(reply, Reply) else await reply
+        waits = waits and not read.plan.reads_system_tables_only
+        while not isinstance(taken, Reply):
+            async with taken.admission.admitted(read.peer) if waits else nullcontext(False) as has_waited:
+                if has_waited:  # over the rows and owners of now
+                    answer = self._run(read.plan, read.asked, read.peer, waits=False)
+                    return answer if isinstance(answer, Reply) else await answer
+                reply: Reply[Executed] | None = await self._ran(taken, read, partial(self._reply, read))
+            if reply is not None:
+                return reply
+            taken = self._taken(read, rungs)
+        return taken
 
-    def _run(self, plan: SelectPlan, request: Request[Execute]) -> _Answering:
-        served = self._served(plan, request.message)
-        if served is not None:
-            said, partitions_served = served
-            reply = Reply(said)
-            # What this member works out for a change need not wait: it is acknowledged behind the changes that it has
-            # read.
-            is_own = request.peer is THIS_MEMBER
-            waiting = None if is_own else self._acknowledged(partitions_read(plan, partitions_served))
-            return reply if waiting is None else after(waiting, reply)
-        if request.message.as_written:
-            plan = plan.as_written()
-        partitions, topology, is_here = self._placed(plan, request.message)
-        self._sample(plan, request.message)
-        if not is_here:
-            if request.peer is not THIS_MEMBER and self._scattered.is_due(plan, request.message, partitions):
-                return self._run_scattered(plan, request, partitions, topology)
-            return self._in_turn(
-                self._admissions.long,
-                plan,
-                request,
-                lambda: self._distributed.run(request, self._ran(plan, partitions, topology, "distributed")),
-            )
-        answering = self._run_local(plan, request, partitions, topology)
-        waiting = None if request.peer is THIS_MEMBER else self._acknowledged(partitions_read(plan, partitions))
-        return answering if waiting is None else after(waiting, answering)
+    async def _ran(self, taken: Taken, read: Read, deliver: Deliver) -> Reply[Any] | None:
+        with self._results.running(read.peer):
+            return await taken.run(deliver)
 
-    def _run_local(
-        self, plan: SelectPlan, request: Request[Execute], partitions: list[Sequence[int]], topology: Topology
-    ) -> _Answering:
-        asked = request.message
-        params, ran = asked.params, self._ran_here(plan, asked, partitions, topology)
-        call = local_execution(self._store, plan, params, partitions, pruning=asked.pruning)
-        if call.is_quick:
-            found = answer_by_arrow(call.fragment, call.relations, params)
-            if found is not None:
-                return ran.reply(found)
-            call = call.by_duckdb()
-        if plan.empty is not None and call.is_empty:
-            return ran.reply(decode_table(plan.empty, ranges=False))
-        return self._in_turn(self._admissions.of(call), plan, request, lambda: self._run_in_thread(call, request, ran))
+    async def _reply(self, read: Read, found: Found) -> Reply[Executed]:
+        """What was found, or the first part of it."""
+        rows, grant = found.rows, read.asked.grant
+        if isinstance(rows, (pa.Table, ShortTable)):
+            return read.reply(found)
+        assert grant is not None
+        return await self._results.open(read.peer, rows, within_bounds(grant), read.executed(found))
 
-    async def _run_scattered(
-        self, plan: SelectPlan, request: Request[Execute], partitions: list[Sequence[int]], topology: Topology
-    ) -> Reply[Executed]:
-        """Run a statement over a few partitions by scatter, or as a job if an owner has too many rows."""
-        asked, peer = request.message, request.peer
 
-        async def scatter() -> Reply[Executed] | None:
-            with self._results.running(peer):
-                scattered = await self._scatter(plan, asked, partitions, topology)
-                if scattered is None:
-                    return None
-                ran, result, members = (
-                    self._ran(plan, partitions, topology, "scatter"),
-                    scattered.result,
-                    scattered.members,
-                )
-                if isinstance(result, pa.Table) and asked.grant is not None and result.nbytes > asked.grant:
-                    rows = LocalRowStream(lambda _: CompleteResult(result), self._threads.quick)
-                    return await self._results.open(peer, rows, within_bounds(asked.grant), ran.executed(members))
-                return ran.reply(result if isinstance(result, ShortTable) else self._results.checked(result), members)
-
-        reply = await self._in_turn(self._admissions.quick, plan, request, scatter)
-        if reply is not None:
-            return reply
-
-        async def run_job() -> Reply[Executed]:
-            return await self._distributed.run(request, self._ran(plan, partitions, topology, "distributed"))
-
-        return await self._in_turn(self._admissions.long, plan, request, run_job)
+async def _profiled(read: Read, found: Found) -> Reply[Profiled]:
+    """The profile of a run, with its rows unless they come as a stream, which is read to its end."""
+    rows, count, size = found.rows, 0, 0
+    if isinstance(rows, (pa.Table, ShortTable)):
+        count, size = rows.num_rows, 0 if isinstance(rows, ShortTable) else rows.nbytes
+    else:
+        try:
+            while not rows.is_done:
+                part = await rows.take(_PROFILED_BYTES)
+                count, size = count + part.num_rows, size + part.nbytes
+        except BaseException:
+            rows.close()
+            raise
+    assert found.work is not None
+    profile = RunProfile(count, size, (*fetched_work(read.plan), *await found.work(count, size)))
+    if read.asked.grant is not None:
+        return Reply(Profiled(read.executed(found, count), profile))
+    reply = read.reply(found)
+    return Reply(Profiled(reply.message, profile), reply.payload)
