@@ -151,7 +151,7 @@ class BoundSelect:
     def planned(self) -> PlannedSelect:
         """The statement, with a form in steps where keys of its joins are worth to be found first."""
         read = self._read
-        query, plan, root = self._query, self._plan, self._repeatable
+        query, plan, root = self._query, read.plan, self._repeatable
         joins = (
             None
             if self._plan_step is None or self.skips_steps or root is None
@@ -305,7 +305,7 @@ class BoundSelect:
     def _distributed(self) -> DistributedQuery | NotDivided:
         self._left_columns_out()
         return distributed(
-            self._query, self._plan, self._schemas, self._params, self._estimates, self._settings.cost_model
+            self._query, self._read.plan, self._schemas, self._params, self._estimates, self._settings.cost_model
         )
 
     @cached_property

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from msgspec.structs import replace
 
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, relations_in
-from secateur.planner.tree.comparisons import STRICT
 from secateur.planner.tree.rewriting import (
-    Join,
     column_of,
-    conditions_of,
     conjuncts,
     inputs_of,
     over_columns,
     over_sides,
     rebased,
+    with_mark,
 )
 from secateur.planner.tree.stability import unstable_call
 
@@ -27,7 +23,7 @@ _DEDUP = "__duckdb_delim_dedup_"
 
 def normalised(root: rel.AnyRelation) -> rel.AnyRelation:
     """The same query in a plainer form."""
-    return _outer_reduced(_marks_joined(_inlined(over_sides(root))), frozenset())
+    return _marks_joined(_inlined(over_sides(root)))
 
 
 def _inlined(relation: rel.AnyRelation) -> rel.AnyRelation:
@@ -233,27 +229,9 @@ def _mark_joined(relation: rel.LogicalFilter) -> rel.AnyRelation:
     left = join.children[0]
     if others:
         left = _mark_joined(rel.LogicalFilter(children=(left,), expressions=tuple(others)))
-    types = column_types(left)
-    joined = replace(join, join_type=kind, children=(left, join.children[1]), right_projection_map=())
-    value = ex.Written(sql="true" if kind == "SEMI" else "false", return_type=ex.BOOLEAN)
-    columns: list[ex.AnyExpression] = [*(column_of(index, type_) for index, type_ in enumerate(types)), value]
-    kept = [columns[index] for index in relation.projection_map] or columns
-    return rel.LogicalProject(children=(joined,), expressions=tuple(kept))
-
-
-def rejecting(conditions: Iterable[ex.AnyExpression]) -> frozenset[int]:
-    """The columns that are not NULL in a row for which conditions hold."""
-    found: set[int] = set()
-    for one in conjuncts(conditions):
-        match one:
-            case ex.Call(children=sides) if one.type in STRICT:
-                found.update(side.index for side in map(_bare, sides) if side is not None)
-            case ex.BoundOperation(type="COMPARE_IN" | "OPERATOR_IS_NOT_NULL", children=(first, *_)):
-                side = _bare(first)
-                found.update(() if side is None else (side.index,))
-            case _:
-                pass
-    return frozenset(found)
+    marked = with_mark(replace(join, join_type=kind, children=(left, join.children[1])), mark=kind == "SEMI")
+    kept = tuple(marked.expressions[index] for index in relation.projection_map) or marked.expressions
+    return replace(marked, expressions=kept)
 
 
 def _bare(node: ex.AnyExpression) -> ex.InputColumn | None:
@@ -261,74 +239,3 @@ def _bare(node: ex.AnyExpression) -> ex.InputColumn | None:
     while isinstance(node, ex.Call) and node.name == "__cast" and not node.function_data["try_cast"]:
         (node,) = node.children
     return node if isinstance(node, ex.InputColumn) else None
-
-
-def _outer_reduced(relation: rel.AnyRelation, never_null: frozenset[int]) -> rel.AnyRelation:
-    """Outer joins as inner ones, where no row that they fill with NULL is wanted.
-
-    Args:
-        relation: The relation.
-        never_null: The columns in which rows with NULL are not wanted.
-
-    Source: Galindo-Legaria and Rosenthal, "Outerjoin Simplification" (1997).
-    """
-    match relation:
-        case rel.LogicalFilter():
-            kept = relation.projection_map
-            below = frozenset(kept[index] for index in never_null) if kept else never_null
-            return _over(relation, [below | rejecting(relation.expressions)])
-        case rel.LogicalProject():
-            columns = (_bare(relation.expressions[index]) for index in never_null)
-            return _over(relation, [frozenset(column.index for column in columns if column is not None)])
-        case rel.LogicalSort() if not relation.projection_map:
-            return _over(relation, [never_null])
-        case rel.LogicalAsofJoin() | rel.LogicalPositional():
-            return _over(relation, [frozenset(), frozenset()])
-        case rel.LogicalCross() | rel.LogicalJoin() | rel.LogicalConditionJoin():
-            return _join_reduced(relation, never_null)
-        case _:
-            return _over(relation, [frozenset() for _ in relation.children])
-
-
-def _join_reduced(relation: rel.LogicalCross | Join, never_null: frozenset[int]) -> rel.AnyRelation:
-    width = len(column_types(relation.children[0]))
-    if isinstance(relation, rel.LogicalCross):
-        return _over(relation, _sides(never_null, width))
-    lefts = relation.left_projection_map or tuple(range(width))
-    rights = relation.right_projection_map or tuple(range(len(column_types(relation.children[1]))))
-    kind = relation.join_type
-    both = frozenset(
-        lefts[index] if index < len(lefts) else width + rights[index - len(lefts)]
-        for index in never_null
-        if index < len(lefts) or (kind not in ("SEMI", "ANTI", "MARK") and index < len(lefts) + len(rights))
-    )
-    left, right = _sides(both, width)
-    if kind in ("FULL", "OUTER") and (left or right):
-        kind = "INNER" if left and right else "LEFT" if left else "RIGHT"
-    elif (kind == "LEFT" and right) or (kind == "RIGHT" and left):
-        kind = "INNER"
-    on_left, on_right = _sides(rejecting(conditions_of(relation)), width)
-    match kind:
-        case "INNER" | "SEMI":
-            sides = [left | on_left, right | on_right]
-        case "LEFT":
-            sides = [left, on_right]
-        case "RIGHT":
-            sides = [on_left, right]
-        case "ANTI" | "MARK" | "SINGLE":
-            sides = [left, frozenset()]
-        case _:
-            sides = [frozenset(), frozenset()]
-    return _over(replace(relation, join_type=kind), sides)
-
-
-def _sides(columns: frozenset[int], width: int) -> list[frozenset[int]]:
-    return [
-        frozenset(column for column in columns if column < width),
-        frozenset(column - width for column in columns if column >= width),
-    ]
-
-
-def _over(relation: rel.AnyRelation, never_null: Sequence[frozenset[int]]) -> rel.AnyRelation:
-    children = zip(relation.children, never_null, strict=True)
-    return replace(relation, children=tuple(_outer_reduced(child, columns) for child, columns in children))

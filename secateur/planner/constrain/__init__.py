@@ -9,8 +9,8 @@ from secateur.exports import exports
 
 _FILES = {
     "colocation": ["colocated_scans"],
-    "numbering": ["Numbering", "ScanColumn"],
-    "descent": ["NOTHING", "ScanConditions", "scan_conditions"],
+    "numbering": ["ScanColumn"],
+    "descent": ["NOTHING", "Constrained", "ScanConditions", "constrained"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

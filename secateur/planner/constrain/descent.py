@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final, assert_never
 
 from secateur.engine.kernels.duckdb.cancellation import check_cancelled
@@ -22,39 +23,25 @@ from secateur.planner.constrain.equivalence import columns_in
 from secateur.planner.constrain.facts import Facts, keys_of, matches_once
 from secateur.planner.constrain.implication import Implication
 from secateur.planner.constrain.null_rejection import NOT_TRUE, NULL, Truths, is_never_true, rejected
-from secateur.planner.constrain.numbering import Numbering
+from secateur.planner.constrain.numbering import Numbering, ScanColumn
 from secateur.planner.prune.shown import shown
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import bare_column, column_of, exchanged, rebased
+from secateur.planner.tree import relations as rel
+from secateur.planner.tree.rewriting import Join, bare_column, column_of, exchanged, rebased, with_join_types
 from secateur.planner.tree.stability import unstable_call
 
 Reached = list[tuple[nodes.ScannedTable, list[Condition]]]
+_REDUCED: Final = frozenset({"LEFT", "RIGHT", "FULL", "MARK"})
+"""Joins that the plan has in their reduced form; a SINGLE join also refuses a second match, and stays."""
 _JOINED: Final = "{predicate} only joins the key: compare either side with a value"
 
 
-def conditions_of_scans(root: nodes.Relation, numbering: Numbering) -> Reached:
-    """Each scan of a plan with the conditions that restrict it, from above and across joins.
-
-    An outer join is an inner join, or another outer join, where a condition rejects the rows that it fills with NULL;
-    what one join has become may reduce another.
-
-    Cost: a walk through the plan, once more whenever a join was reduced.
-    """
-    kinds: dict[int, str] = {}
-    while True:
-        descent = _Descent(numbering, kinds)
-        descent.visit(root, [])
-        if descent.kinds == kinds:
-            return descent.reached
-        kinds = descent.kinds
-
-
 class _Descent:
-    def __init__(self, numbering: Numbering, kinds: Mapping[int, str]) -> None:
+    def __init__(self, numbering: Numbering) -> None:
         self._numbering = numbering
-        self.kinds = dict(kinds)
-        self._facts = Facts(numbering, kinds)
+        self._facts = Facts(numbering)
         self._read: dict[int, list[tuple[bool, list[Condition]]]] = {}
+        self.reduced: list[tuple[Join, str]] = []
         self.reached: Reached = []
 
     def visit(self, relation: nodes.Relation, passed: Sequence[Condition]) -> None:
@@ -102,10 +89,9 @@ class _Descent:
             self.visit(one, [*implication.about(one.columns, known), *_notes(held, one.columns)])
 
     def _join(self, join: nodes.Join, passed: Sequence[Condition]) -> None:
-        kind = self.kinds.get(join.number, join.kind)
-        reduced = self._reduced(join, kind, passed)
-        if reduced != kind:
-            self.kinds[join.number] = reduced
+        reduced = self._reduced(join, passed)
+        if reduced != join.kind and join.kind in _REDUCED:
+            self.reduced.append((join.bound, reduced))
         lefts, rights = self._facts.of(join.left), self._facts.of(join.right)
         held = list(plain(passed))
         both = [*held, *lefts, *rights]
@@ -157,24 +143,24 @@ class _Descent:
         known = keys_of(facts) - keys_of(noted)
         self.visit(side, [*Implication(held, self._numbering.known).about(side.columns, known), *notes])
 
-    def _reduced(self, join: nodes.Join, kind: str, passed: Sequence[Condition]) -> str:
+    def _reduced(self, join: nodes.Join, passed: Sequence[Condition]) -> str:
         """What a join is under conditions that reject the rows that it fills with NULL."""
-        held = list(plain(passed))
-        if kind == "MARK" and join.mark is not None:
-            return "SEMI" if self._is_rejected(held, {join.mark.index: NOT_TRUE}) else kind
-        if kind not in ("LEFT", "SINGLE", "RIGHT", "FULL"):
-            return kind
+        held, kind = list(plain(passed)), join.kind
         lefts, rights = dict.fromkeys(join.lefts, NULL), dict.fromkeys(join.rights, NULL)
         match kind:
             case "LEFT" | "SINGLE":
                 return "INNER" if self._is_rejected(held, rights) else kind
             case "RIGHT":
                 return "INNER" if self._is_rejected(held, lefts) else kind
-            case _:
+            case "MARK" if join.mark is not None:
+                return "SEMI" if self._is_rejected(held, {join.mark.index: NOT_TRUE}) else kind
+            case "FULL":
                 refuses_left, refuses_right = self._is_rejected(held, lefts), self._is_rejected(held, rights)
                 if refuses_left and refuses_right:
                     return "INNER"
                 return "LEFT" if refuses_left else "RIGHT" if refuses_right else kind
+            case _:
+                return kind
 
     def _is_rejected(self, conditions: Sequence[Condition], columns: Mapping[int, Truths]) -> bool:
         """Whether conditions reject all rows in which columns are so."""
@@ -309,15 +295,53 @@ NOTHING: Final = ScanConditions((), (NEVER.expression,))
 """On a scan that is not in the plan: DuckDB reads none of its rows."""
 
 
-def scan_conditions(plan: Numbering) -> dict[str, ScanConditions]:
-    """The conditions on each scan of a table, by the name of its relation.
+@dataclass(frozen=True, slots=True)
+class Constrained:
+    """A plan, and the conditions on its scans.
 
-    Of one that is not named, nothing is read: see :data:`NOTHING`.
+    Attributes:
+        root: The plan. An outer join in it is an inner join, or another outer join, where a condition rejects the rows
+            that it fills with NULL, and a MARK join a semi join where one rejects the rows without a match.
+        numbering: Its columns.
+        conditions: The conditions on each scan of a table, by the name of its relation. Of one that is not named,
+            nothing is read: see :data:`NOTHING`.
     """
-    found: dict[str, list[tuple[nodes.ScannedTable, list[Condition]]]] = {}
-    for scan, conditions in conditions_of_scans(plan.root, plan):
+
+    root: rel.AnyRelation
+    numbering: Numbering
+    conditions: Mapping[str, ScanConditions]
+
+
+def constrained(
+    root: rel.AnyRelation,
+    tables: Mapping[str, TableDef],
+    aliases: Mapping[str, str] = MappingProxyType({}),
+    lists: Mapping[ScanColumn, int] = MappingProxyType({}),
+) -> Constrained:
+    """Find the conditions on the scans of a plan.
+
+    What one join has become may reduce another.
+
+    Args:
+        root: The plan, in its plain form.
+        tables: The tables, by the names of their relations.
+        aliases: What the statement calls them.
+        lists: As for :class:`~secateur.planner.constrain.numbering.Numbering`.
+
+    Cost: a walk through the plan, once more whenever a join was reduced.
+    """
+    while True:
+        numbering = Numbering(root, tables, aliases, lists)
+        descent = _Descent(numbering)
+        descent.visit(numbering.root, [])
+        if not descent.reduced:
+            break
+        root = with_join_types(root, descent.reduced)
+    found: dict[str, Reached] = {}
+    for scan, conditions in descent.reached:
         found.setdefault(scan.table, []).append((scan, conditions))
-    return {name: _of_scan(scans, plan.tables.get(name), plan) for name, scans in found.items()}
+    of_scans = {name: _of_scan(scans, tables.get(name), numbering) for name, scans in found.items()}
+    return Constrained(root, numbering, of_scans)
 
 
 def _of_scan(

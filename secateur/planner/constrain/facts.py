@@ -30,12 +30,10 @@ class Facts:
 
     Args:
         numbering: The plan's columns.
-        kinds: What joins have become, by their numbers, where that is not what they were.
     """
 
-    def __init__(self, numbering: Numbering, kinds: Mapping[int, str]) -> None:
+    def __init__(self, numbering: Numbering) -> None:
         self._numbering = numbering
-        self._kinds = kinds
         self._known: dict[int, list[Condition]] = {}
 
     def of(self, relation: nodes.Relation) -> list[Condition]:
@@ -74,8 +72,8 @@ class Facts:
         }
         left, right = self.of(join.left), self.of(join.right)
         left_shown, right_shown = (side.columns & above.keys() for side in (join.left, join.right))
-        match self._kinds.get(join.number, join.kind):
-            case "INNER" | "SEMI":
+        match join.kind:
+            case "SEMI":
                 found = [*left, *right, *join.on]
             case "LEFT" | "SINGLE":
                 found = [*left, *_of_matches([*right, *join.on], right_shown)]

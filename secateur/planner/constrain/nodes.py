@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from secateur.planner.constrain.condition import Condition
 from secateur.planner.tree import expressions as ex
+from secateur.planner.tree.rewriting import Join as BoundJoin
 
 Renamed: TypeAlias = Mapping[int, ex.AnyExpression]
 """What a column that has another number above a relation is below it."""
@@ -58,6 +59,7 @@ class Join(Numbered):
     """A join that is not inner.
 
     Attributes:
+        bound: The join that it stands for.
         kind: LEFT, RIGHT, FULL, SEMI, ANTI, SINGLE or MARK.
         left: The left side.
         right: The right side.
@@ -68,6 +70,7 @@ class Join(Numbered):
         mark: Of a MARK join, the column that says whether there is a match.
     """
 
+    bound: BoundJoin
     kind: str
     left: Relation
     right: Relation

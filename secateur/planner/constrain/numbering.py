@@ -310,6 +310,7 @@ class Numbering:
         node = nodes.Join(
             next(self._relations),
             frozenset(columns),
+            relation,
             kind,
             left,
             right,

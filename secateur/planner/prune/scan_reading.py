@@ -26,8 +26,8 @@ from secateur.planner.binding.bound_plan import BoundPlan, Unreadable
 from secateur.planner.binding.catalog_view import PlanSettings
 from secateur.planner.binding.query import Query, TableReference
 from secateur.planner.constrain.colocation import colocated_scans
-from secateur.planner.constrain.descent import NOTHING, ScanConditions, scan_conditions
-from secateur.planner.constrain.numbering import Numbering, ScanColumn
+from secateur.planner.constrain.descent import NOTHING, Constrained, ScanConditions, constrained
+from secateur.planner.constrain.numbering import ScanColumn
 from secateur.planner.prune.bounds import NOWHERE, UNBOUNDED, Boxes, ScanBounds, multiply
 from secateur.planner.prune.key_search import index_search, is_key_comparison, key_search, read_keys
 from secateur.planner.prune.partition_nodes import at_binding, box_node
@@ -65,7 +65,7 @@ class QueryReading:
     """A query's scans.
 
     Attributes:
-        plan: The plan that they are read from.
+        plan: The plan that they are read from, with inner joins for outer ones where the conditions make them so.
         scans: Its scans.
         joined: The columns of scans that conditions equate, wherever they stand.
         colocated: Groups of co-located scans, as names of relations.
@@ -96,11 +96,13 @@ def read_query(
         read = tuple(ScanReading(scan, unknown, bounds_of(scan, unknown, settings)) for scan in query.scans)
         return QueryReading(plan, read)
     try:
-        numbered = _numbered(query, plan)
+        found = _constrained(query, plan)
         scans = tuple(
             ScanReading(scan, conditions, bounds_of(scan, conditions, settings, integers))
-            for scan, conditions in zip(query.scans, _conditions(query, plan, numbered), strict=True)
+            for scan, conditions in zip(query.scans, _conditions(query, found), strict=True)
         )
+        numbered = found.numbering
+        plan = replace(plan, root=found.root)
         return QueryReading(plan, scans, tuple(numbered.joined), colocated_scans(numbered))
     except RecursionError:
         return read_query(query, Unreadable("it is nested too deeply to be analysed: write it flatter"), settings)
@@ -114,7 +116,7 @@ def conditions_with_lists(query: Query, plan: BoundPlan, lists: Mapping[ScanColu
         plan: DuckDB's plan of it.
         lists: The index of the parameter of each of these columns.
     """
-    return _conditions(query, plan, _numbered(query, plan, lists))
+    return _conditions(query, _constrained(query, plan, lists))
 
 
 def bounds_of(
@@ -142,15 +144,16 @@ def bounds_of(
     )
 
 
-def _conditions(query: Query, plan: BoundPlan, numbered: Numbering) -> tuple[ScanConditions, ...]:
-    found = scan_conditions(numbered)
-    scanned = {relation for relation, _ in columns_read(plan.root)}
-    return tuple(found.get(scan.relation, _UNKNOWN if scan.relation in scanned else NOTHING) for scan in query.scans)
+def _conditions(query: Query, found: Constrained) -> tuple[ScanConditions, ...]:
+    scanned = {relation for relation, _ in columns_read(found.root)}
+    return tuple(
+        found.conditions.get(scan.relation, _UNKNOWN if scan.relation in scanned else NOTHING) for scan in query.scans
+    )
 
 
-def _numbered(query: Query, plan: BoundPlan, lists: Mapping[ScanColumn, int] = MappingProxyType({})) -> Numbering:
+def _constrained(query: Query, plan: BoundPlan, lists: Mapping[ScanColumn, int] = MappingProxyType({})) -> Constrained:
     tables = {scan.relation: scan.table for scan in query.scans}
-    return Numbering(plan.root, tables, {scan.relation: scan.alias for scan in query.scans}, lists)
+    return constrained(plan.root, tables, {scan.relation: scan.alias for scan in query.scans}, lists)
 
 
 @dataclass(frozen=True, slots=True)

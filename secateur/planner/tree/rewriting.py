@@ -197,6 +197,26 @@ def is_inner(relation: rel.AnyRelation) -> TypeGuard[Join]:
     )
 
 
+def with_join_types(relation: rel.AnyRelation, types: Sequence[tuple[Join, str]]) -> rel.AnyRelation:
+    """The same relations, in which some joins are of other types."""
+    children = tuple(with_join_types(child, types) for child in relation.children)
+    found = next(((join, kind) for join, kind in types if join is relation), None)
+    if found is not None:
+        join, kind = found
+        joined = replace(join, children=children, join_type=kind)
+        return with_mark(joined, mark=True) if join.join_type == "MARK" else joined
+    is_same = all(new is old for new, old in zip(children, relation.children, strict=True))
+    return relation if is_same else replace(relation, children=children)
+
+
+def with_mark(join: Join, *, mark: bool) -> rel.LogicalProject:
+    """A semi or anti join as the MARK join that it was, which has one mark in all of its rows."""
+    join = replace(join, right_projection_map=())
+    columns = (column_of(index, type_) for index, type_ in enumerate(column_types(join)))
+    value = ex.BoundConstant(type="VALUE_CONSTANT", value=ex.BoundValue(type=ex.BOOLEAN, value=mark))
+    return rel.LogicalProject(children=(join,), expressions=(*columns, value))
+
+
 def over_sides(relation: rel.AnyRelation) -> rel.AnyRelation:
     """Each condition of a join over all columns of its sides: DuckDB has it over those that the join returns."""
     relation = replace(relation, children=tuple(over_sides(child) for child in relation.children))

@@ -388,7 +388,7 @@ scan orders: all 271 partitions
 serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
 when distributed: in 4 stages
   x0 scan orders: at the members over orders, to the coordinator
-  x1 rows of orders: at the coordinator over x0, to every member
+  x1 rows of orders: at the coordinator over x0, to the owners of the keys
   x2 join orders: at the members over orders, x1, to the coordinator
   final: at the coordinator over x2
 */
