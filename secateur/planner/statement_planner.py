@@ -47,7 +47,6 @@ from secateur.planner.dml.insert import Insert, InsertValues, read_insert
 from secateur.planner.dml.merge import Merge, read_merge
 from secateur.planner.dml.searched_change import SearchedChange, read_searched_change
 from secateur.planner.dml.target import read_relation
-from secateur.planner.dml.textual_parameters import textual_parameters
 from secateur.planner.explain.explain import read_explain
 from secateur.planner.query_planner import QueryPlanner
 from secateur.planner.select import BoundSelect
@@ -184,7 +183,7 @@ def _change(read: Callable[..., Insert | Merge | SearchedChange]) -> Callable[[_
         if isinstance(change, SearchedChange) and change.sources is not None:
             # The query has the sources in its middle, where more than sources would read strangely.
             check_dialect(unread.sql, unread.tokens)
-        textual = textual_parameters(change)
+        textual = change.textual_parameters()
         values = unread.given_values if isinstance(change, Insert) else unread.values
         planner = unread.changes(None if values is None else as_texts(values, textual), _policies_of(change))
         return planner.plan(change, textual)

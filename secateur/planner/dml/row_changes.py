@@ -7,24 +7,29 @@ A change that reads beyond the partition of its row is a query for
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from secateur.engine.sql.row_changes import RowAction
-from secateur.errors import ProgrammingError
+from secateur.errors import DataError, ProgrammingError
 from secateur.partitioning.tables.row_ids import WITH_ROW_IDS
-from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.column_type import TEXTUAL, TypeKind
 from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.functions import UNNESTING, aggregate_names
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.target import ChangeTarget
 from secateur.planner.dml.values import Value, Words, default_value, item
 from secateur.planner.text.parameters import Parameters
+from secateur.planner.text.positions import located
 from secateur.planner.text.syntax import SyntaxNode, nodes_of, parse_query
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression
 from secateur.planner.text.tokens import tokenize
 from secateur.protocol.changes import DuplicateMatchPolicy
+from secateur.protocol.statements import TextualParameters
 from secateur.protocol.tokens import Privilege
 
 MERGE_ACTION: Final = "merge_action"
@@ -81,6 +86,39 @@ class Change(ABC):
     def duplicate_match(self) -> DuplicateMatchPolicy:
         """The treatment of a row that is found twice."""
         return DuplicateMatchPolicy.FIRST
+
+    def textual_parameters(self) -> TextualParameters:
+        """Find the parameters that are values of columns whose texts have to be checked, as those of JSON have.
+
+        They stand for themselves there, and nowhere else. DuckDB would make a STRUCT of a dict, and of a list one with
+        elements of one type, which JSON does not ask for. So a client checks and converts such a value as it does that
+        of a row which it loads, and its error names the column. Literals are checked here.
+
+        Raises:
+            DataError: A literal is none of its column; with its place.
+        """
+        columns = {column.name: column for column in self.table.columns if column.type.contains(TEXTUAL)}
+        if not columns:
+            return ()
+        uses = Counter(index for _, _, index in self.parameters.spans)
+        found: dict[int, Column] = {}
+        for name, value in self.assigned:
+            column = columns.get(name)
+            if column is None:
+                continue
+            if value.parameter is not None and uses[value.parameter] == 1:
+                # A MAP comes as pairs, which are no parameter.
+                if not column.type.contains({TypeKind.MAP}):
+                    found[value.parameter] = column
+            elif value.span is not None and value.is_literal and column.type.kind in TEXTUAL:
+                text = value.text(self.sql)
+                if not text.startswith("'"):
+                    continue
+                try:
+                    coerce(text[1:-1].replace("''", "'"), column.type, column=name)
+                except DataError as error:
+                    raise located(DataError, error.message, self.sql, value.span.start, len(text)) from None
+        return tuple(found.items())
 
 
 def target_text(target: ChangeTarget) -> str:
