@@ -1,4 +1,4 @@
-"""Sixty-six faults that a change of the product could bring, each of which some test has to find.
+"""Sixty-seven faults that a change of the product could bring, each of which some test has to find.
 
 They measure what the tests are worth: ``make mutations`` plants one after the other and says which test notices. Each
 is a line or two that a hand could have written so, in every room, and each is a fault that a user could meet: wrong
@@ -406,8 +406,8 @@ PLANTED: Final = (
     Mutation(
         "a plan that was made for other row policies is executed",
         "cluster/member/table_checks.py",
-        'if scan.policy != ("" if guards is None else guards.scans[command].condition.text):',
-        "if guards is not None and not scan.policy:",
+        'if scan.policy != ("" if guard is None else guard.condition.text):',
+        "if guard is not None and not scan.policy:",
     ),
     Mutation(
         "rows are written whatever row policies say of one column",
@@ -420,6 +420,12 @@ PLANTED: Final = (
         "planner/barriers.py",
         "for scan in query.scans) and not _is_leak_proof(bound)",
         "for scan in query.scans) and isinstance(bound, Unreadable)",
+    ),
+    Mutation(
+        "a MERGE that updates and deletes changes rows that a row policy protects from UPDATE",
+        "protocol/access.py",
+        "_all_of(PolicyCommand.ALL, seen, updated, deleted)",
+        "_all_of(PolicyCommand.ALL, seen, deleted)",
     ),
     Mutation(
         "grants stay with the name of a table whose row policies have ended with it",

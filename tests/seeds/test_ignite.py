@@ -567,6 +567,13 @@ def test_set_operations_read_of_one_side_what_the_other_side_can_equal(
         pytest.param("dept a LEFT JOIN dept b ON a.id = b.id ANTI JOIN emp c ON b.id = c.dept_id", 0, id="ANTI"),
         pytest.param(
             "dept a LEFT JOIN dept b ON a.id = b.id AND b.id < 5 JOIN emp c ON b.id IS NOT DISTINCT FROM c.dept_id",
+            0,
+            id="a comparison with a key, which is never NULL",
+        ),
+        pytest.param(
+            "dept a LEFT JOIN dept b ON a.id = b.id AND b.id < 5"
+            " JOIN (emp d LEFT JOIN emp c ON d.dept_id = c.dept_id AND c.salary > 4)"
+            " ON b.id IS NOT DISTINCT FROM c.dept_id",
             1,
             id="a comparison that NULL passes",
         ),
