@@ -19,14 +19,15 @@ ROWS = pa.table({"user_id": [i % 50 for i in range(1000)], "event_id": list(rang
 
 
 @pytest.fixture(scope="module")
-def events(cluster: Cluster) -> str:
+def events(cluster: Cluster) -> Iterator[str]:
     with cluster.connect() as conn:
         conn.execute(
             "CREATE TABLE planned (user_id BIGINT, event_id BIGINT, PRIMARY KEY (user_id, event_id)) PARTITION BY HASH"
             " (user_id) PARTITIONS 17"
         )
         conn.table("planned").load(ROWS)
-    return "planned"
+        yield "planned"
+        conn.execute("DROP TABLE planned")
 
 
 def counting(source: object) -> secateur.DAG:

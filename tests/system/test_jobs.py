@@ -33,7 +33,8 @@ def events(cluster: Cluster) -> Iterator[str]:
             " PARTITION BY HASH (user_id) PARTITIONS 17"
         )
         conn.table("events").load(ROWS)
-    return "events"
+        yield "events"
+        conn.execute("DROP TABLE events")
 
 
 def doubled(batch: pa.RecordBatch) -> pa.RecordBatch:

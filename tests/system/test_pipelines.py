@@ -35,7 +35,8 @@ def clicks(cluster: Cluster) -> Iterator[str]:
             " PARTITION BY HASH (user_id) PARTITIONS 17"
         )
         conn.table("clicks").load(ROWS)
-    return "clicks"
+        yield "clicks"
+        conn.execute("DROP TABLE clicks")
 
 
 @pytest.mark.parametrize("light", [False, True])

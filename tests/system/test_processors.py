@@ -32,7 +32,8 @@ def visits(cluster: Cluster) -> Iterator[str]:
             " PARTITIONS 13"
         )
         conn.table("visits").load(ROWS)
-    return "visits"
+        yield "visits"
+        conn.execute("DROP TABLE visits")
 
 
 def job(*stages: tuple[Any, str]) -> secateur.DAG:
