@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Final
 
 _log = logging.getLogger(__name__)
-FORMAT: Final = 6
+FORMAT: Final = 7
 """The form of what Python and the native part hand to each other."""
 OFF: Final = "0"
 

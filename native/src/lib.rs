@@ -4,15 +4,20 @@
 //! where the member shall handle the frame the general way. It reads what the member knows where it lies, in the same
 //! turn of the loop, and keeps nothing but programs.
 
+mod member;
 mod msgpack;
 mod program;
 mod rows;
 
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
+
+use member::{Entry, Member};
 
 use msgpack::{write_array, write_bool, write_double, write_int, write_nil, write_text_head, Out, Param, Reader};
 use program::{Found, Prefix, Program};
@@ -21,6 +26,8 @@ use rows::Rows;
 const HEAD_BYTES: usize = 24;
 const REQUEST: u8 = 1;
 const RESPONSE: u8 = 2;
+/// Forms of answers of a plan that are kept for the list of statements.
+const SAID_MAX: usize = 64;
 
 /// What stands in the answers of a plan beside its rows.
 struct Learned {
@@ -28,14 +35,16 @@ struct Learned {
     partitions_total: i128,
     topology_version: i128,
     is_estimated: bool,
-    token: Py<PyAny>,
+    plan_id: Py<PyString>,
+    plan: Py<PyAny>,
+    /// What the list of statements has of an answer, by the partitions that were read and the rows.
+    said: Mutex<HashMap<(usize, usize), Py<PyAny>>>,
 }
 
 /// A table whose rows are read by whole keys.
 struct LearnedTable {
     program: Program,
     version: i128,
-    token: Py<PyAny>,
 }
 
 /// Answers the frames of executions whose programs it has learned.
@@ -45,27 +54,33 @@ struct Executor {
     execute: u32,
     first_stage: u32,
     get_rows: u32,
-    tables: Py<PyDict>,
+    member: Member,
+    /// The view of the cluster for which programs were learned.
+    view: Option<Py<PyAny>>,
     plans: HashMap<String, Learned>,
     first_stages: HashMap<String, Learned>,
     keyed: HashMap<i128, LearnedTable>,
+    /// A function that answers in place of `answer`, once there are tenants.
+    #[pyo3(get, set)]
+    gate: Option<Py<PyAny>>,
 }
 
 /// The owners whom a client asks for a scattered statement, how many partitions they read, and how many there are.
 type Run<'a> = (Vec<&'a str>, i128, i128);
 /// The id, the layout and the partitions of this member of a table.
 type KnownTable = (i64, Py<PyAny>, Vec<usize>);
-/// The frame of an answer; the token of its plan or table; the partitions that were read of each source; the rows
-/// of the answer; whether it is a part of a scattered statement, and of which one, if it is to be listed here.
-type Answered<'py> = Option<Bound<'py, PyTuple>>;
+/// The frame of an answer, and whether it has rows by their keys, of which there is no list as of statements.
+type Answered<'py> = Option<(Bound<'py, PyBytes>, bool)>;
+/// The partitions that were read of each source.
+type Partitions = Vec<Vec<usize>>;
 
 #[pymethods]
 impl Executor {
-    /// The first bytes of every frame, the codes of the three operations, and the tables of the member by id.
+    /// The first bytes of every frame, the codes of the three operations, and what it reads and counts on.
     #[new]
-    fn new(prefix: [u8; 3], execute: u32, first_stage: u32, get_rows: u32, tables: Py<PyDict>) -> Self {
+    fn new(prefix: [u8; 3], execute: u32, first_stage: u32, get_rows: u32, member: Member) -> Self {
         let (plans, first_stages, keyed) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Executor { prefix, execute, first_stage, get_rows, tables, plans, first_stages, keyed }
+        Executor { prefix, execute, first_stage, get_rows, member, view: None, plans, first_stages, keyed, gate: None }
     }
 
     /// Learn the program of a plan, or of its first stage.
@@ -73,23 +88,25 @@ impl Executor {
     fn learn(
         &mut self,
         is_first_stage: bool,
-        plan_id: String,
+        plan_id: Bound<PyString>,
         code: &Bound<PyAny>,
         tables: Vec<KnownTable>,
         partitions_total: i64,
         topology_version: i64,
         is_estimated: bool,
-        token: Py<PyAny>,
+        plan: Py<PyAny>,
     ) -> PyResult<()> {
         let learned = Learned {
             program: Program::new(code, tables)?,
             partitions_total: i128::from(partitions_total),
             topology_version: i128::from(topology_version),
             is_estimated,
-            token,
+            plan_id: plan_id.clone().unbind(),
+            plan,
+            said: Mutex::new(HashMap::new()),
         };
         let plans = if is_first_stage { &mut self.first_stages } else { &mut self.plans };
-        plans.insert(plan_id, learned);
+        plans.insert(plan_id.extract()?, learned);
         Ok(())
     }
 
@@ -101,48 +118,82 @@ impl Executor {
         table_id: i64,
         layout: Py<PyAny>,
         mine: Vec<usize>,
-        token: Py<PyAny>,
     ) -> PyResult<()> {
         let program = Program::new(code, vec![(table_id, layout, mine)])?;
-        let learned = LearnedTable { program, version: i128::from(version), token };
-        self.keyed.insert(i128::from(table_id), learned);
+        self.keyed.insert(i128::from(table_id), LearnedTable { program, version: i128::from(version) });
         Ok(())
     }
 
-    /// Forget all programs.
-    fn forget(&mut self) {
+    /// Forget all programs: those that follow are for this view of the cluster.
+    fn forget(&mut self, view: Py<PyAny>) {
         self.plans.clear();
         self.first_stages.clear();
         self.keyed.clear();
+        self.view = Some(view);
     }
 
-    #[pyo3(signature = (frame, statistics_version, admitted=None))]
-    /// Answer a frame; see `Answered`. A sender that may not execute every plan has a dictionary of those that it may:
-    /// by their ids, which texts it may give some parameters, by their indexes.
+    /// The frame that answers a short request of a peer; `None` where nothing was done, and Python is to handle it.
     fn answer<'py>(
         &self,
         py: Python<'py>,
-        frame: &[u8],
-        statistics_version: i64,
-        admitted: Option<&Bound<'py, PyDict>>,
+        frame: &Bound<'py, PyBytes>,
+        peer: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if let Some(gate) = &self.gate {
+            let answer = gate.bind(py).call1((frame, peer))?;
+            return Ok((!answer.is_none()).then_some(answer));
+        }
+        Ok(self.answer_now(py, frame, peer)?.map(|(answer, _)| answer.into_any()))
+    }
+
+    /// As `answer`, whether there are tenants or not; with whether these are rows by their keys.
+    fn answer_now<'py>(
+        &self,
+        py: Python<'py>,
+        frame: &Bound<'py, PyBytes>,
+        peer: &Bound<'py, PyAny>,
     ) -> PyResult<Answered<'py>> {
-        let Some((operation, request_id, header)) = self.request(frame) else {
+        let begun = Instant::now();
+        let Some((operation, request_id, header)) = self.request(frame.as_bytes()) else {
             return Ok(None);
         };
+        let Some(view) = &self.view else {
+            return Ok(None);
+        };
+        if !self.member.may_answer(py, view)? {
+            return Ok(None);
+        }
+        let rights = peer.getattr(intern!(py, "rights"))?;
+        let admitted =
+            if rights.is_none() { None } else { Some(rights.getattr(intern!(py, "admitted"))?.cast_into::<PyDict>()?) };
         let mut reader = Reader::new(header);
         let Some(fields) = reader.array() else {
             return Ok(None);
         };
+        let asked = Asked { frame, peer, request_id, fields, admitted, begun };
         if operation == self.execute {
-            self.execute(py, request_id, &mut reader, fields, statistics_version, admitted)
+            self.execute(py, &asked, &mut reader)
         } else if operation == self.first_stage {
-            self.run_first_stage(py, request_id, &mut reader, fields, statistics_version, admitted)
-        } else if operation == self.get_rows && admitted.is_none() {
-            self.get_rows(py, request_id, &mut reader, fields)
+            self.run_first_stage(py, &asked, &mut reader)
+        } else if operation == self.get_rows && asked.admitted.is_none() {
+            self.get_rows(py, &asked, &mut reader)
         } else {
             Ok(None)
         }
     }
+}
+
+/// A request.
+struct Asked<'a, 'py> {
+    frame: &'a Bound<'py, PyBytes>,
+    peer: &'a Bound<'py, PyAny>,
+    request_id: [u8; 4],
+    /// How many fields its header has.
+    fields: usize,
+    /// Of a sender that may not execute every plan: by the ids of those that it may, which texts it may give some
+    /// parameters, by their indexes.
+    admitted: Option<Bound<'py, PyDict>>,
+    begun: Instant,
 }
 
 impl Executor {
@@ -177,25 +228,17 @@ impl Executor {
         prefixes: &[Prefix],
         params: &[Param],
     ) -> PyResult<Option<(Found<'py>, Out, usize)>> {
-        let Some(found) = program.search(py, self.tables.bind(py), prefixes, params)? else {
+        let Some(found) = program.search(py, self.member.tables.bind(py), prefixes, params)? else {
             return Ok(None);
         };
         Ok(program.columns(&found, params).map(|(columns, rows)| (found, columns, rows)))
     }
 
-    fn execute<'py>(
-        &self,
-        py: Python<'py>,
-        request_id: [u8; 4],
-        reader: &mut Reader,
-        fields: usize,
-        statistics_version: i64,
-        admitted: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Answered<'py>> {
-        let Some((plan_id, params)) = plainly_asked(reader, fields) else {
+    fn execute<'py>(&self, py: Python<'py>, asked: &Asked<'_, 'py>, reader: &mut Reader) -> PyResult<Answered<'py>> {
+        let Some((plan_id, params)) = plainly_asked(reader, asked.fields) else {
             return Ok(None);
         };
-        if !is_admitted(admitted, plan_id, &params)? {
+        if !is_admitted(asked.admitted.as_ref(), plan_id, &params)? {
             return Ok(None);
         }
         let Some(learned) = self.plans.get(plan_id) else {
@@ -207,12 +250,14 @@ impl Executor {
         let Some((found, columns, rows)) = self.found(py, &learned.program, &prefixes, &params)? else {
             return Ok(None);
         };
-        let partitions: Vec<Vec<usize>> = found.partitions().into_iter().map(distinct).collect();
+        let partitions: Partitions = found.partitions().into_iter().map(distinct).collect();
+        let read = partitions.iter().map(Vec::len).sum();
+        let statistics = learned.statistics(&self.member, py)?;
         let mut out = Out::with_capacity(columns.len() + 64);
         let written = || -> Option<()> {
             write_array(&mut out, 12)?;
             write_text(&mut out, "local")?;
-            write_int(&mut out, partitions.iter().map(Vec::len).sum::<usize>() as i128);
+            write_int(&mut out, read as i128);
             write_int(&mut out, learned.partitions_total);
             write_int(&mut out, learned.topology_version);
             write_int(&mut out, rows as i128);
@@ -221,31 +266,32 @@ impl Executor {
             write_bool(&mut out, false);
             write_array(&mut out, 0)?;
             write_array(&mut out, 0)?;
-            write_int(&mut out, learned.statistics(statistics_version));
+            write_int(&mut out, statistics);
             write_nil(&mut out); // its cost, which nobody measures
             Some(())
         }();
         if written.is_none() {
             return Ok(None);
         }
-        let frame = self.response(py, request_id, &out);
-        Ok(Some((frame, &learned.token, partitions, rows, false, None::<Run>).into_pyobject(py)?))
+        if !self.member.has_read(py, found.tables(), &partitions)? {
+            return Ok(None);
+        }
+        let sample = || self.member.sample(py, asked.frame, Some(&learned.plan), None);
+        self.member.executed(py, &learned.plan_id, 1, sample)?;
+        self.member.list(py, asked.entry(learned, learned.said(&self.member, py, read, rows)?)?)?;
+        Ok(Some((self.response(py, asked.request_id, &out), false)))
     }
 
     fn run_first_stage<'py>(
         &self,
         py: Python<'py>,
-        request_id: [u8; 4],
+        asked: &Asked<'_, 'py>,
         reader: &mut Reader,
-        fields: usize,
-        statistics_version: i64,
-        admitted: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Answered<'py>> {
-        let begun = Instant::now();
-        let Some((plan_id, params, wanted, run)) = first_stage_asked(reader, fields) else {
+        let Some((plan_id, params, wanted, run)) = first_stage_asked(reader, asked.fields) else {
             return Ok(None);
         };
-        if !is_admitted(admitted, plan_id, &params)? {
+        if !is_admitted(asked.admitted.as_ref(), plan_id, &params)? {
             return Ok(None);
         }
         let Some(learned) = self.first_stages.get(plan_id) else {
@@ -264,7 +310,8 @@ impl Executor {
         let Some((found, columns, rows)) = self.found(py, &learned.program, &prefixes, &params)? else {
             return Ok(None);
         };
-        let published: i64 = found.table().getattr("published")?.extract()?;
+        let published: i64 = found.tables()[0].1.getattr(intern!(py, "published"))?.extract()?;
+        let statistics = learned.statistics(&self.member, py)?;
         let mut out = Out::with_capacity(columns.len() + 64);
         let written = || -> Option<()> {
             write_array(&mut out, 9)?;
@@ -273,28 +320,30 @@ impl Executor {
             write_bool(&mut out, false);
             write_int(&mut out, found.counts().iter().sum::<usize>() as i128);
             write_double(&mut out, 0.0);
-            write_double(&mut out, begun.elapsed().as_secs_f64() * 1000.0);
+            write_double(&mut out, asked.begun.elapsed().as_secs_f64() * 1000.0);
             write_array(&mut out, 1)?;
             write_int(&mut out, i128::from(published));
             write_int(&mut out, learned.topology_version);
-            write_int(&mut out, learned.statistics(statistics_version));
+            write_int(&mut out, statistics);
             Some(())
         }();
         if written.is_none() {
             return Ok(None);
         }
-        let frame = self.response(py, request_id, &out);
-        Ok(Some((frame, &learned.token, vec![wanted], rows, true, run).into_pyobject(py)?))
+        if !self.member.has_read(py, found.tables(), &[wanted])? {
+            return Ok(None);
+        }
+        let sample = || self.member.sample(py, asked.frame, Some(&learned.plan), None);
+        self.member.executed(py, &learned.plan_id, usize::from(run.is_some()), sample)?;
+        if let Some((members, read, total)) = run {
+            let said = self.member.said_of_scatter(py, members, read, total, learned.topology_version, rows)?;
+            self.member.list(py, asked.entry(learned, said)?)?;
+        }
+        Ok(Some((self.response(py, asked.request_id, &out), false)))
     }
 
-    fn get_rows<'py>(
-        &self,
-        py: Python<'py>,
-        request_id: [u8; 4],
-        reader: &mut Reader,
-        fields: usize,
-    ) -> PyResult<Answered<'py>> {
-        let Some((table_id, version, keys)) = keys_asked(reader, fields) else {
+    fn get_rows<'py>(&self, py: Python<'py>, asked: &Asked<'_, 'py>, reader: &mut Reader) -> PyResult<Answered<'py>> {
+        let Some((table_id, version, keys)) = keys_asked(reader, asked.fields) else {
             return Ok(None);
         };
         let Some(learned) = self.keyed.get(&table_id).filter(|known| known.version == version) else {
@@ -326,18 +375,43 @@ impl Executor {
         if written.is_none() {
             return Ok(None);
         }
-        let frame = self.response(py, request_id, &out);
-        Ok(Some((frame, &learned.token, found.partitions(), rows, false, None::<Run>).into_pyobject(py)?))
+        let partitions = found.partitions();
+        if !self.member.has_read(py, found.tables(), &partitions)? {
+            return Ok(None);
+        }
+        self.member.counted(py, partitions[0].len(), || self.member.sample(py, asked.frame, None, Some(table_id)))?;
+        Ok(Some((self.response(py, asked.request_id, &out), true)))
     }
 }
 
 impl Learned {
-    fn statistics(&self, version: i64) -> i128 {
+    fn statistics(&self, member: &Member, py: Python) -> PyResult<i128> {
         if self.is_estimated {
-            i128::from(version)
+            member.statistics_version(py)
         } else {
-            0
+            Ok(0)
         }
+    }
+
+    /// What is listed of an answer: nearly all have read as many partitions, and have as many rows, as one before.
+    fn said<'py>(&self, member: &Member, py: Python<'py>, read: usize, rows: usize) -> PyResult<Bound<'py, PyAny>> {
+        let mut known = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(said) = known.get(&(read, rows)) {
+            return Ok(said.bind(py).clone());
+        }
+        if known.len() >= SAID_MAX {
+            known.clear();
+        }
+        let said = member.said(py, read, self.partitions_total, self.topology_version, rows)?;
+        known.insert((read, rows), said.clone().unbind());
+        Ok(said)
+    }
+}
+
+impl<'a, 'py> Asked<'a, 'py> {
+    fn entry(&self, learned: &'a Learned, said: Bound<'py, PyAny>) -> PyResult<Entry<'a, 'py>> {
+        let tenant = self.peer.getattr(intern!(said.py(), "tenant"))?;
+        Ok(Entry { plan_id: &learned.plan_id, begun: self.begun, said, tenant })
     }
 }
 
@@ -427,7 +501,7 @@ fn keys_asked<'a>(reader: &mut Reader<'a>, fields: usize) -> Option<(i128, i128,
 
 #[pymodule]
 fn secateur_native(module: &Bound<PyModule>) -> PyResult<()> {
-    module.add("FORMAT", 6)?;
+    module.add("FORMAT", 7)?;
     module.add_class::<Executor>()?;
     module.add_class::<Rows>()
 }

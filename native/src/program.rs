@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use xxhash_rust::xxh64::xxh64;
@@ -247,16 +248,16 @@ fn write_cell(cell: Cell, out: &mut Out) {
 
 /// Rows that were found.
 pub struct Found<'py> {
-    tables: Vec<Bound<'py, PyAny>>,
+    tables: Vec<(i64, Bound<'py, PyAny>)>,
     sides: Vec<Side<'py>>,
     /// Each row, with its place in each side; nothing for a side that has no row for it.
     rows: Vec<Vec<Option<Place>>>,
 }
 
 impl<'py> Found<'py> {
-    /// The table of the first source.
-    pub fn table(&self) -> &Bound<'py, PyAny> {
-        &self.tables[0]
+    /// The id and the table of each source.
+    pub fn tables(&self) -> &[(i64, Bound<'py, PyAny>)] {
+        &self.tables
     }
 
     /// How many rows each search of the first source has found, before conditions.
@@ -321,10 +322,10 @@ impl Program {
         let mut tables = Vec::with_capacity(self.tables.len());
         for known in &self.tables {
             let Some(table) = hosted.get_item(known.id)? else { return Ok(None) };
-            if !table.getattr("layout")?.is(&known.layout) {
+            if !table.getattr(intern!(py, "layout"))?.is(&known.layout) {
                 return Ok(None); // it has other ranges by now
             }
-            tables.push(table);
+            tables.push((known.id, table));
         }
         let Some(first) = self.find(py, &tables, 0, prefixes, params)? else { return Ok(None) };
         let rows = first.rows.iter().map(|place| vec![Some(*place)]).collect();
@@ -342,20 +343,23 @@ impl Program {
     fn find<'py>(
         &self,
         py: Python<'py>,
-        tables: &[Bound<'py, PyAny>],
+        tables: &[(i64, Bound<'py, PyAny>)],
         number: usize,
         prefixes: &[Prefix],
         params: &[Param],
     ) -> PyResult<Option<Side<'py>>> {
         let source = &self.code.sources[number];
-        let hosted = tables[number].getattr("partitions")?.cast_into::<PyDict>()?;
+        let hosted = tables[number].1.getattr(intern!(py, "partitions"))?.cast_into::<PyDict>()?;
         let mut side = Side { searched: Vec::new(), partitions: Vec::new(), counts: Vec::new(), rows: Vec::new() };
         for (partition, prefix) in prefixes {
             if !self.tables[number].mine.get(*partition).copied().unwrap_or(false) {
                 return Ok(None);
             }
             let Some(stored) = hosted.get_item(partition)? else { return Ok(None) };
-            let sorted = stored.call_method1("native_rows", (cells(py, prefix)?,))?;
+            let mut sorted = stored.getattr(intern!(py, "native"))?;
+            if sorted.is_none() {
+                sorted = stored.call_method1(intern!(py, "native_rows"), (cells(py, prefix)?,))?;
+            }
             let Ok(sorted) = sorted.cast_into::<Rows>() else { return Ok(None) };
             let Some((start, stop)) = source.rows_of(sorted.get(), prefix, params) else { return Ok(None) };
             if side.rows.len() + (stop - start) > source.rows_max {

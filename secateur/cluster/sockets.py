@@ -12,6 +12,7 @@ from secateur.errors import Error
 from secateur.protocol.message import Role
 from secateur.protocol.operations import OperationBase
 from secateur.wire import FrameService, Handler, PeerInfo, TokenBook, hello, signed_token_verifier
+from secateur.wire.connection import Answered
 from secateur.wire.peer import Peer
 from secateur.wire.server import ALIVE_S, FrameServer
 
@@ -70,7 +71,7 @@ def listening(
     *,
     on_gone: Callable[[PeerInfo], None],
     port: int = 0,
-    answered: Callable[[bytes, PeerInfo], bytes | None] | None = None,
+    answered: Callable[[], Answered | None] = lambda: None,
 ) -> FrameServer:
     """The server of a controller or member, not started yet.
 
@@ -81,7 +82,7 @@ def listening(
         own_address: Where it listens.
         on_gone: Called when a connection has ended.
         port: 0 takes any free one.
-        answered: Answers statements before they become requests; None where nothing does.
+        answered: Gives what answers statements before they become requests; None where nothing does.
 
     Raises:
         ProgrammingError: The keys of ``settings.jwt`` cannot be used.

@@ -45,6 +45,8 @@ class Partition:
         self.number = number
         self._layout = layout
         self._changes = changes or ChangeCount()
+        self.native: Any | None = None
+        """The rows for the native executor, while no change lies beside them; None where :meth:`native_rows` says."""
         self._delta = Delta(layout, SortedRows(layout.no_rows, layout.order))
         self._snapshot: PartitionSnapshot | None = None
         self._reserved: dict[str, SortedRows] = {}
@@ -266,7 +268,10 @@ class Partition:
         if self._snapshot is not None:
             self._settle()
         delta = self._delta
-        return None if delta.keys and delta.changes(prefix) else delta.base.native
+        if not delta.keys:
+            self.native = delta.base.native
+            return self.native
+        return None if delta.changes(prefix) else delta.base.native
 
     def values_of(self, key: Cells) -> list[Any] | None:
         """The row with a key as plain values of all columns, canonical as they were written; None without one.
@@ -430,7 +435,7 @@ class Partition:
             self._delta = Delta(self._layout, folded)
 
     def _note_change(self) -> None:
-        self._snapshot = None
+        self.native = self._snapshot = None
         self._changes.total += 1
         self.version = self._changes.total
 

@@ -66,7 +66,7 @@ class FrameService:
         tokens: Other tokens that it accepts, with their roles; none by default.
         limits: Bounds of every connection.
         on_gone: Called for every peer that disconnects after its hello.
-        answered: Answers statements before they become requests; None where nothing does.
+        answered: Gives what answers statements of a peer before they become requests; None where nothing does.
     """
 
     handler: Handler
@@ -76,7 +76,7 @@ class FrameService:
     tokens: TokenBook = field(default_factory=TokenBook)
     limits: Limits = field(default_factory=Limits)
     on_gone: Callable[[PeerInfo], None] | None = None
-    answered: Answered | None = None
+    answered: Callable[[], Answered | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class ServerConnection(FrameReceiver):
     def _act_as(self, peer: PeerInfo) -> None:
         self._peer = peer
         is_short = peer.role is Role.CLIENT and peer.token_role >= _SHORT_ROLE
-        self._answered = self._service.answered if is_short else None
+        self._answered = self._service.answered() if is_short else None
 
     def _expire(self, token: GrantedToken) -> None:
         self._refuse(AuthenticationError(f"the token {token.id!r} has expired: connect with another one"))

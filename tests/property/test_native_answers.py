@@ -11,6 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -140,13 +141,18 @@ class Compared:
     """Answers each short request in both ways, and counts how often the native executor answered."""
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin anew."""
         self.counts: Counter[tuple[str, bool]] = Counter()
         self.differences: list[str] = []
         self.frames: list[tuple[StatementHandlers, bytes]] = []
         """Those that were answered natively."""
 
     def answered(self, handlers: StatementHandlers, frame: bytes, peer: PeerInfo) -> bytes | None:
-        answer = answered_natively(handlers, frame, peer)
+        assert handlers._statements.native is not None
+        answer: bytes | None = handlers._statements.native.executor.answer(frame, peer)
         only = FrameDecoder(Limits()).only(frame)
         general = {
             Operation.EXECUTE.code: (Operation.EXECUTE, handlers._statements.execute),
@@ -178,25 +184,24 @@ class Compared:
         return answer
 
 
-answered_natively = StatementHandlers.answered
+COMPARED = Compared()
 
 
 @pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
-    comparing = Compared()
-    monkeypatch.setattr(
-        StatementHandlers, "answered", lambda handlers, frame, peer: comparing.answered(handlers, frame, peer)
-    )
-    return comparing
+def compared() -> Compared:
+    COMPARED.begin()
+    return COMPARED
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["one member", "three members"])
 def connection(request: pytest.FixtureRequest) -> Iterator[secateur.Connection]:
     with (
+        pytest.MonkeyPatch.context() as patch,
         secateur.start(members=request.param, runtime="embedded", hot_key_sampling=0) as running,
-        running.connect() as connected,
     ):
-        yield connected
+        patch.setattr(StatementHandlers, "answered", property(lambda handlers: partial(COMPARED.answered, handlers)))
+        with running.connect() as connected:
+            yield connected
 
 
 def create(connection: secateur.Connection, r: random.Random, name: str, key_type: str, partitions: str) -> list[Any]:
@@ -322,5 +327,5 @@ def test_broken_frames_are_answered_or_left_to_python(connection: secateur.Conne
             case _:
                 for _ in range(r.randrange(1, 4)):
                     broken[r.randrange(len(broken))] = r.randrange(256)
-        answer = native.answer(bytes(broken), None)
-        assert answer is None or answer.frame.startswith(FRAME_PREFIX)
+        answer = native.executor.answer(bytes(broken), PEER)
+        assert answer is None or answer.startswith(FRAME_PREFIX)

@@ -12,13 +12,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.member.admission.memory_admission import kernel_memory_of
 from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.admission.tenant_gate import TenantGate
-from secateur.cluster.member.admission.tenants import TenantAccounts
+from secateur.cluster.member.admission.tenants import TenantAccount, TenantAccounts
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.changes.row_guards import RowGuards
@@ -34,6 +35,7 @@ from secateur.cluster.member.monitoring.statement_log import StatementLog
 from secateur.cluster.member.monitoring.stored_stats import StoredStats, WorkCounts
 from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
 from secateur.cluster.member.persistence import Persistence
+from secateur.cluster.member.statements.native_answers import NativeAnswers
 from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.stored_tables import MemberStatistics
 from secateur.cluster.member.table_checks import MemberTableChecks
@@ -92,8 +94,14 @@ class Member:
         self._stopping: asyncio.Task[None] | None = None
         self._background = BackgroundTasks()
         self._counts = WorkCounts()
-        answered = None if native_module() is None else self.answered
-        self._server = listening(self, MEMBER_OPERATIONS, settings, own_address, on_gone=self._gone, answered=answered)
+        self._server = listening(
+            self,
+            MEMBER_OPERATIONS,
+            settings,
+            own_address,
+            on_gone=self._gone,
+            answered=lambda: self._statement_handlers.answered,
+        )
         threads = self._threads = MemberThreads(member_id, settings)
         connections = self._connections = MemberConnections(
             member_id, settings, controller_address, self._connection_lost
@@ -123,8 +131,10 @@ class Member:
             slow_s=settings.slow_statement_s,
             on_slow=slow.note,
         )
+        module, acknowledged = native_module(), replication.copies.acknowledgements
+        native = None if module is None else partial(NativeAnswers, module, storage, acknowledged, self._counts, log)
         statements = self._statements = MemberStatements(
-            storage, connections, replication.copies, plans, jobs, admissions, threads
+            storage, connections, replication.copies, plans, jobs, admissions, threads, native
         )
         row_guards = RowGuards(self._server.rights_of)
         changes = MemberChanges(
@@ -288,14 +298,11 @@ class Member:
         handler, rights = self.handlers[request.operation], request.peer.rights
         return handler(request) if rights is None else self._table_checks.handle(request, rights, handler)
 
-    def answered(self, frame: bytes, peer: PeerInfo) -> bytes | None:
-        """The frame that answers a short request of a peer; None where it is to be handled as any other."""
-        if self._tenants is None:
-            return self._statement_handlers.answered(frame, peer)
+    def _account(self, peer: PeerInfo) -> TenantAccount | None:
+        """The account of a peer; None if its next short statement is not to be answered at once."""
         account = self._accounts.of(peer)
-        if not account.is_free and not self._tenants.may_answer(account):
-            return None
-        return self._statement_handlers.answered(frame, peer, account)
+        assert self._tenants is not None
+        return account if account.is_free or self._tenants.may_answer(account) else None
 
     def notify(self, request: Request[Any]) -> None:
         """Take a one-way message: those of jobs."""
@@ -309,6 +316,7 @@ class Member:
             if request.peer.tenant and self._tenants is None:  # the gate is there from the first tenant on
                 self._tenants = TenantGate(self._accounts, self._admissions, self._storage.results)
                 self._statement_log.ledger = TenantLedger(self._accounts)
+                self._statement_handlers.meter(self._account)
         return Reply(Greeting(member=self.member_id))
 
     def _connection_lost(self, member_id: str, error: Error) -> None:

@@ -20,6 +20,7 @@ from secateur.cluster.member.monitoring.statement_log import StatementLog
 from secateur.cluster.member.monitoring.stored_stats import WorkCounts
 from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.member.statements.key_reads import KeyReads
+from secateur.cluster.member.statements.native_answers import MakeNative
 from secateur.cluster.member.statements.open_results import OpenResults
 from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.statements.query_steps import SteppedQueries
@@ -37,6 +38,7 @@ from secateur.protocol.message import Acknowledged
 from secateur.protocol.operations import Operation, OperationBase
 from secateur.protocol.query import Execute, Executed, GetRows
 from secateur.wire import Handled, PeerInfo, Reply, Request, ShortTable
+from secateur.wire.connection import Answered
 
 _PER_TURN: Final = 32
 """Executions in one turn of the event loop, which then reads other frames: about two milliseconds."""
@@ -196,22 +198,35 @@ class StatementHandlers:
             Operation.KILL_STATEMENT: self._kill_statement,
         }
 
-    def answered(self, frame: bytes, peer: PeerInfo, account: TenantAccount | None = None) -> bytes | None:
-        """The frame that answers a short request of a peer; None where it is to be handled as any other."""
-        begun = time.perf_counter()
-        rights = peer.rights
+    @property
+    def answered(self) -> Answered | None:
+        """The function that answers short requests before they become requests; None without a native executor."""
         native = self._statements.native
-        answer = None if native is None else native.answer(frame, None if rights is None else rights.admitted)
-        if answer is None:
-            return None
-        self._counts.frames_received += 1
-        self._counts.executions += 1
-        elapsed_s = time.perf_counter() - begun
-        if answer.plan_id is not None and answer.said is not None:
-            self._log.note(answer.plan_id, time.time() - elapsed_s, elapsed_s, answer.said, None, peer.tenant)
-        if account is not None:
-            account.answered(elapsed_s, len(answer.frame), answer.said is not None)
-        return answer.frame
+        return None if native is None else native.executor.answer
+
+    def meter(self, account_of: Callable[[PeerInfo], TenantAccount | None]) -> None:
+        """From now on, have short requests answered within the share of their tenant, and add up what they take.
+
+        Args:
+            account_of: Gives the account of a peer; None where the request is to be handled as any other.
+        """
+        native = self._statements.native
+        if native is None:
+            return
+        answer_now = native.executor.answer_now
+
+        def answered(frame: bytes, peer: PeerInfo) -> bytes | None:
+            account = account_of(peer)
+            if account is None:
+                return None
+            begun = time.perf_counter()
+            answer: tuple[bytes, bool] | None = answer_now(frame, peer)
+            if answer is None:
+                return None
+            account.answered(time.perf_counter() - begun, len(answer[0]), answer[1])
+            return answer[0]
+
+        native.executor.gate = answered
 
     def _counted(self, handler: Callable[[Request[Any]], Handled]) -> Callable[[Request[Any]], Handled]:
         counts = self._counts
@@ -259,6 +274,7 @@ class MemberStatements:
         jobs: The engine, for statements that need other members.
         admissions: The turns of the statements of clients.
         threads: For kernel calls.
+        native: Makes the native executor; None where there is none.
 
     Attributes:
         runner: Runs queries.
@@ -276,8 +292,9 @@ class MemberStatements:
         jobs: JobRuntime,
         admissions: Admissions,
         threads: MemberThreads,
+        native: MakeNative | None,
     ) -> None:
-        runner = self.runner = StatementRunner(storage, connections, copies, plans, jobs, admissions, threads)
+        runner = self.runner = StatementRunner(storage, connections, copies, plans, jobs, admissions, threads, native)
         self.stepped = SteppedQueries(storage.member_id, runner, connections.peers, admissions.long)
         self.snapshots = MemberSnapshots(storage, runner.prepared, copies, admissions, threads)
         self.key_reads = KeyReads(storage, copies.acknowledgements.acknowledged)

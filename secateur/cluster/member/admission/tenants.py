@@ -120,11 +120,11 @@ class TenantAccount:
         """Its share of a member."""
         return TenantShare(self.group.weight, self.group.max_running)
 
-    def answered(self, elapsed_s: float, nbytes: int, is_listed: bool) -> None:  # a keyword costs time
+    def answered(self, elapsed_s: float, nbytes: int, is_get: bool) -> None:  # a keyword costs time
         """The event loop has answered a short statement at once."""
         self.short_s = short_s = self.short_s + elapsed_s
         self.bytes_sent += nbytes
-        if not is_listed:
+        if is_get:
             self.gets += 1
         if short_s > self._look_s:
             self._look(elapsed_s, 1)

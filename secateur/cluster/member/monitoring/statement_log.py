@@ -110,6 +110,11 @@ class StatementLog:
 
     Attributes:
         ledger: Adds up what tenants have used; None where there are none.
+        count: How many statements have begun, which is the number of the last one. The native executor adds to it, and
+            to ``ended``.
+        ended: The newest that have ended, and some more.
+        held_max: If it has more, or its last one took ``slow_s`` seconds, :meth:`appended` is to be called.
+        slow_s: As above.
     """
 
     def __init__(
@@ -126,17 +131,17 @@ class StatementLog:
         self._member_id = member_id
         self._is_waiting = is_waiting
         self._waited_s = waited_s
-        self._slow_s = math.inf if slow_s is None else slow_s
+        self.slow_s = math.inf if slow_s is None else slow_s
         self._on_slow = on_slow
-        self._count = 0
+        self.count = 0
         self._running: dict[int, _Running] = {}
         self._reading: dict[int, _Reading] = {}
         self._killed_readers: dict[int, JobCancelledError] = {}
-        self._ended: list[EndedStatement] = []
+        self.ended: list[EndedStatement] = []
         self._slowest: list[EndedStatement] = []
         self._ended_max = ended_max
         self._slowest_max = ended_max // _SLOWEST_SHARE
-        self._held_max = ended_max + max(ended_max // 4, 1)
+        self.held_max = ended_max + max(ended_max // 4, 1)
         self._added_up = 0  # of those that have ended, the first ones that are in the sums
         self._sums = StatementSums(is_system)
         self.ledger: TenantLedger | None = None
@@ -165,8 +170,8 @@ class StatementLog:
         return reply
 
     def _begin(self, plan_id: str, pruning: bool, peer: PeerInfo) -> _Begun:
-        self._count += 1
-        return _Begun(self._count, plan_id, pruning, time.time(), time.perf_counter(), peer.tenant)
+        self.count += 1
+        return _Begun(self.count, plan_id, pruning, time.time(), time.perf_counter(), peer.tenant)
 
     def _finish(
         self,
@@ -189,7 +194,7 @@ class StatementLog:
         tenant: str = "",
     ) -> None:
         """Remember a statement with pruning of a tenant that has ended already, with its answer or its error."""
-        self._count = number = self._count + 1
+        self.count = number = self.count + 1
         failure = None if error is None else _described_failure(error)
         self._append((number, plan_id, True, started_s, elapsed_s, said, failure, tenant))
 
@@ -223,11 +228,16 @@ class StatementLog:
         return noted(reply) if isinstance(reply, Reply) else noted_later(reply)
 
     def _append(self, entry: EndedStatement, split: Callable[[], TimeSplit] = TimeSplit) -> None:
-        ended = self._ended
-        ended.append(entry)
-        if entry[4] >= self._slow_s:
+        self.ended.append(entry)
+        if entry[4] >= self.slow_s or len(self.ended) > self.held_max:
+            self.appended(entry, split)
+
+    def appended(self, entry: EndedStatement, split: Callable[[], TimeSplit] = TimeSplit) -> None:
+        """A statement that was slow has ended, or one more than are held."""
+        ended = self.ended
+        if entry[4] >= self.slow_s:
             self._on_slow(self._described(entry), split())
-        if len(ended) > self._held_max:
+        if len(ended) > self.held_max:
             self._add_up()
             self._slowest = self._slowest_with(ended[: -self._ended_max])
             del ended[: -self._ended_max]
@@ -250,12 +260,12 @@ class StatementLog:
 
     def _add_up(self) -> None:
         """Add those up that have ended since this was done last."""
-        ended = self._ended[self._added_up :]
+        ended = self.ended[self._added_up :]
         buckets = buckets_of([1000 * entry[4] for entry in ended])
         self._sums.add(ended, buckets)
         if self.ledger is not None:
             self.ledger.add(ended, buckets)
-        self._added_up = len(self._ended)
+        self._added_up = len(self.ended)
 
     def _settled(self, begun: _Begun, reply: asyncio.Future[Reply[Any]]) -> None:
         """Remember a change that all copies have by now, or that was not waited for any longer."""
@@ -271,7 +281,7 @@ class StatementLog:
         said: msgspec.Struct | None = None
         failure = None
         work = WORK.get()
-        if work is None and self._slow_s < math.inf:
+        if work is None and self.slow_s < math.inf:
             work = StatementWork()
             WORK.set(work)  # of this task, and of those that it starts
         try:
@@ -349,7 +359,7 @@ class StatementLog:
             return None
         reading = next((one for one in self._reading.values() if one.begun.number == number), None)
         if reading is None:
-            known = "it has ended" if number <= self._count else "there was none of this number"
+            known = "it has ended" if number <= self.count else "there was none of this number"
             raise ProgrammingError(
                 f"no statement '{self._member_id}:{number}' runs on member {self._member_id}: {known}"
             )
@@ -403,8 +413,8 @@ class StatementLog:
 
     def _listed(self) -> list[EndedStatement]:
         """The ended ones that are kept, the newest last, and the slowest of each minute before in front."""
-        slowest = self._slowest_with(self._ended[: -self._ended_max])
-        return [*sorted(slowest, key=lambda entry: entry[0]), *self._ended[-self._ended_max :]]
+        slowest = self._slowest_with(self.ended[: -self._ended_max])
+        return [*sorted(slowest, key=lambda entry: entry[0]), *self.ended[-self._ended_max :]]
 
     def _unended(self) -> Iterator[StatementEntry]:
         now_s = time.time()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -60,6 +60,9 @@ class UnconfirmedPublications:
         other_ids: Gives their ids, as of the newest topology.
         start: Begins to ask them, in the background.
         wait_max_s: Seconds that a reader waits.
+
+    Attributes:
+        by_table: They, by the ids of the tables.
     """
 
     def __init__(
@@ -73,23 +76,23 @@ class UnconfirmedPublications:
         self._other_ids = other_ids
         self._start = start
         self._wait_max_s = wait_max_s
-        self._by_table: dict[int, _Publication] = {}
+        self.by_table: dict[int, _Publication] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._by_table)
+        return bool(self.by_table)
 
     def __contains__(self, table_id: int) -> bool:
-        return table_id in self._by_table
+        return table_id in self.by_table
 
     def made(self, table_id: int, number: int) -> None:
         """A load of a replicated table has become visible here. All members have those before it."""
         self._confirm(table_id)
         if self._other_ids():
-            self._by_table[table_id] = _Publication(number)
+            self.by_table[table_id] = _Publication(number)
 
     def told(self, request: Request[PublishedEverywhere]) -> Reply[Acknowledged]:
         """The controller reports that all members have published a load."""
-        known = self._by_table.get(request.message.table_id)
+        known = self.by_table.get(request.message.table_id)
         if known is not None and known.number <= request.message.number:
             self._confirm(request.message.table_id)
         return Reply(Acknowledged())
@@ -100,7 +103,7 @@ class UnconfirmedPublications:
         Raises:
             TopologyChangedError: They do not have it for too long; to be read again.
         """
-        seen = self._by_table.get(table_id)
+        seen = self.by_table.get(table_id)
         if seen is None:
             return
         try:
@@ -121,7 +124,7 @@ class UnconfirmedPublications:
             ) from error
 
     def _confirm(self, table_id: int) -> None:
-        known = self._by_table.pop(table_id, None)
+        known = self.by_table.pop(table_id, None)
         if known is not None:
             known.confirmed.set()
 
@@ -129,7 +132,7 @@ class UnconfirmedPublications:
         while not publication.confirmed.is_set():
             asking = (self._has(member, table_id, publication.number) for member in self._other_ids())
             if all(await asyncio.gather(*asking)):
-                if self._by_table.get(table_id) is publication:
+                if self.by_table.get(table_id) is publication:
                     self._confirm(table_id)
                 return
             await asyncio.sleep(_PAUSE_S)
@@ -225,6 +228,11 @@ class Acknowledgements:
             return False
         del self._unacknowledged[key]
         return True
+
+    @property
+    def pending(self) -> tuple[Mapping[CopyKey, object], Mapping[int, object]]:
+        """The partitions, and the ids of the tables, of which something may not be acknowledged yet."""
+        return self._unacknowledged, self._publications.by_table
 
     def acknowledged(self, reads: Iterable[CopyKey]) -> Callable[[], Coroutine[Any, Any, None]] | None:
         """Return a function that waits until the changes visible in some partitions are acknowledged; None if they are.

@@ -29,7 +29,7 @@ from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.member.statements.distributed_statements import DistributedStatements
 from secateur.cluster.member.statements.first_stages import FirstStages
 from secateur.cluster.member.statements.local_reads import LocalReads
-from secateur.cluster.member.statements.native_answers import NativeAnswers
+from secateur.cluster.member.statements.native_answers import MakeNative
 from secateur.cluster.member.statements.open_results import within_bounds
 from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.statements.prepared_statements import PreparedStatements
@@ -40,7 +40,6 @@ from secateur.cluster.peers import MemberConnections
 from secateur.cluster.statement_profile import fetched_work
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.select_plan import SelectPlan
-from secateur.native import native_module
 from secateur.partitioning.types.column_type import parse_type
 from secateur.protocol.message import Role
 from secateur.protocol.metrics import RunProfile, StageWork
@@ -67,6 +66,7 @@ class StatementRunner:
         jobs: Its engine, for statements that need other members.
         admissions: The turns of the statements of clients.
         threads: For kernel calls.
+        native: Makes the native executor; None where there is none.
 
     Attributes:
         prepared: Finds plans, and the partitions of their executions.
@@ -84,6 +84,7 @@ class StatementRunner:
         jobs: JobRuntime,
         admissions: Admissions,
         threads: MemberThreads,
+        native: MakeNative | None,
     ) -> None:
         self._results = storage.results
         self._hot_keys = storage.hot_keys
@@ -91,8 +92,7 @@ class StatementRunner:
         self._admissions = admissions
         acknowledged = self._acknowledged = copies.acknowledgements.acknowledged
         self.prepared = PreparedStatements(storage, connections, plans, jobs, threads)
-        native = native_module()
-        self.native = None if native is None else NativeAnswers(native, storage, self.prepared, acknowledged)
+        self.native = None if native is None else native(self.prepared)
         self._programs = ServingPrograms(storage, self.prepared, self.native)
         self.first_stages = FirstStages(storage, self.prepared, self.native, threads.quick, acknowledged)
         distributed = DistributedStatements(storage, jobs, admissions)
