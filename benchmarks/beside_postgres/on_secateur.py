@@ -28,14 +28,14 @@ def serve(rows: int, runtime: Literal["ray", "embedded"]) -> Iterator[tuple[str,
 def connect(address: tuple[str, str | None]) -> Iterator[Client]:
     """A client."""
     with secateur.connect(address[0], token=address[1]) as connection:
-        execute, executemany, orders = connection.execute, connection.cursor().executemany, connection.table("orders")
+        cursor, orders = connection.cursor(), connection.table("orders")
         yield {
-            "query": lambda sql, values: execute(sql, values).fetchall(),
+            "query": lambda sql, values: cursor.execute(sql, values).fetchall(),
             "get": lambda _, key: [orders.get(key)],
             "get_many": lambda _, keys: orders.get_many(keys),
-            "upsert": execute,
-            "upsert_unflushed": execute,
-            "upserts": executemany,
-            "upserts_unflushed": executemany,
+            "upsert": cursor.execute,
+            "upsert_unflushed": cursor.execute,
+            "upserts": cursor.executemany,
+            "upserts_unflushed": cursor.executemany,
             "put": lambda _, row: orders.put(row),
         }

@@ -6,6 +6,7 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from secateur.client.channel_pool import ChannelOptions, ChannelPool
@@ -121,20 +122,12 @@ class MemberCalls(KnownTopology):
         answers: list[Answer[R] | Error] = []
 
         def ask_from(position: int) -> None:
-            if position == len(messages):
-                return
-            member_id, message = messages[position]
-            is_sent = False
-
-            def ask_others() -> None:
-                nonlocal is_sent
-                is_sent = True
-                ask_from(position + 1)
-
+            others = len(messages) - position - 1
+            ask_others = partial(ask_from, position + 1) if others else None
             try:
-                answer: Answer[R] | Error = self.ask_member(member_id, message, meanwhile=ask_others)
+                answer: Answer[R] | Error = self.ask_member(*messages[position], meanwhile=ask_others)
             except Error as error:
-                if not is_sent:
+                if ask_others is not None and len(answers) < others:  # nothing was sent
                     ask_others()
                 answer = error
             answers.append(answer)

@@ -145,7 +145,7 @@ class Connection:
 
     def execute(self, sql: str, params: Parameters = (), *, timeout: float | None = None) -> Cursor:
         """Execute one statement on a new cursor; see :meth:`Cursor.execute`."""
-        return self.cursor().execute(sql, params, timeout=timeout)
+        return Cursor(self, self._session).execute(sql, params, timeout=timeout)
 
     def sql(self, sql: str, params: Parameters = ()) -> ShownCursor:
         """Execute one statement on a new cursor that is shown by its rows: for a shell of Python.

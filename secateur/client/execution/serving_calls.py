@@ -115,7 +115,7 @@ def _compiled(session: Session, statement: SelectStatement, topology: Topology) 
         if place is None:
             worked_for = session.work_for(control)  # of whoever has to ask for something
             try:
-                by_owner = _by_owner(session, routes, owners, params)
+                by_owner = _by_owner(session, routes, owners, params, partitions)
                 if by_owner is None or len(by_owner) != 1:
                     if not by_owner or len(statement.scans) != 1:
                         return None
@@ -162,7 +162,11 @@ def _compiled(session: Session, statement: SelectStatement, topology: Topology) 
 
 
 def _by_owner(
-    session: Session, routes: Sequence[_Route], owners: dict[tuple[str, int], str], params: Sequence[Any]
+    session: Session,
+    routes: Sequence[_Route],
+    owners: dict[tuple[str, int], str],
+    params: Sequence[Any],
+    partitions: Sequence[int] | None,
 ) -> dict[str, list[int]] | None:
     """The partitions that are read, by who owns them; None if they are many.
 
@@ -171,10 +175,12 @@ def _by_owner(
         routes: The scans.
         owners: Those of one topology, as far as they were looked for.
         params: The parameters.
+        partitions: Those of the first scan.
     """
     by_owner: dict[str, list[int]] = {}
-    for bind, group in routes:
-        partitions = bind(params)
+    for position, (bind, group) in enumerate(routes):
+        if position:
+            partitions = bind(params)
         if partitions is None or len(partitions) > _PARTITIONS_MAX:
             return None
         for partition in partitions:
