@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from secateur.dag.codec import EncodedDag, EncodedVertex, decode_supplier, encode_supplier
-from secateur.dag.edge import DistributedTo, Edge
+from secateur.dag.edge import Edge
 from secateur.dag.processor import Params, Processor
 from secateur.dag.supplier import NeedsOfQuery, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.dag.vertex import Vertex
@@ -57,9 +57,7 @@ class FrozenDAG(Drawable):
         Raises:
             Error: A meta-supplier refuses its parameters or its table, or a SELECT is wrong.
         """
-        found = JobRequirements(
-            members=frozenset(edge.reach.member for edge in self.edges if isinstance(edge.reach, DistributedTo))
-        )
+        found = JobRequirements(members=frozenset(member for edge in self.edges for member in edge.reach.named))
         for vertex in self.vertices:
             query = None if needs_of is None else vertex.meta_supplier.query(params)
             if needs_of is None or query is None:

@@ -1,22 +1,42 @@
 """Edges: which output feeds which input, how rows are routed and how far, and in which order inputs are read.
 
+Each routing and each reach answers here whatever is asked of it. Only the lanes to the consumers are elsewhere: in
+``engine/exchange/routes.py``.
+
 Source: Hazelcast Jet, ``com.hazelcast.jet.core.Edge`` and ``EdgeConfig``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeVar
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 from msgspec.structs import replace
 
+from secateur.dag.placement import OnPartitions, Placement
 from secateur.errors import DagError
+from secateur.partitioning.schemes.hashing import hash_values, pmod
 from secateur.partitioning.schemes.scheme import PartitionScheme
+from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.topology.topology import Topology
 
 if TYPE_CHECKING:
     from secateur.dag.vertex import Vertex
+
+T = TypeVar("T")
+
+ROUTING_PARTITIONS: Final = 271
+"""Routing partitions of a job; all of them are distributed over the participants.
+
+Prime, so that it shares no factor with bucket counts.
+"""
 
 QUEUE_BATCHES_MAX: Final = 16
 QUEUE_BYTES_MAX: Final = 32 << 20
@@ -37,7 +57,43 @@ class _Kind(msgspec.Struct, frozen=True, array_like=True):
         return self.name
 
 
-class Unicast(_Kind, frozen=True, array_like=True, tag="unicast"):
+class _Routing(_Kind, frozen=True, array_like=True):
+    """Which consumer gets which rows."""
+
+    is_copied: ClassVar[bool] = False
+    """Whether one batch may go to several members, so that it is encoded once for all of them."""
+
+    @property
+    def apart(self) -> bool:
+        """Whether the consumer gets a separate input from each member; see :class:`AllToOne`."""
+        return False
+
+    @property
+    def meeting_columns(self) -> tuple[str, ...] | None:
+        """The columns whose equal values meet in one processor, none if all rows do; else, or like a table, None."""
+        return None
+
+    def problem(self, reach: Reach) -> str | None:
+        """What is wrong with an edge of this routing and that reach, as the end of a sentence; None if it may be."""
+        return None
+
+    def targets(self, members: Sequence[str]) -> Sequence[str]:
+        """The members that get rows, of those that the rows of one member may go to."""
+        return members
+
+    def resolved(self, edge: str, table: Callable[[str], TableDef]) -> Self | Unicast:
+        """What it is when a job starts, for an edge of that name; ``table`` finds a table that it names."""
+        return self
+
+    def owners(self, targets: Sequence[str], topology: Topology, destination: Placement) -> npt.NDArray[np.uint16]:
+        """The owner of each partition by which rows are routed, uint16, as an index into ``targets``.
+
+        There is at least one target. Their number in place of an index says that the rows are dropped.
+        """
+        return np.empty(0, dtype=np.uint16)
+
+
+class Unicast(_Routing, frozen=True, array_like=True, tag="unicast"):
     """Each batch goes to one consumer; they take turns, and one without room is passed over.
 
     Distributed: to any consumer of the job.
@@ -60,7 +116,7 @@ class UnmatchedRows(Enum):
     """
 
 
-class Partitioned(_Kind, frozen=True, array_like=True, tag="partitioned"):
+class Partitioned(_Routing, frozen=True, array_like=True, tag="partitioned"):
     """Each row goes to the consumer that its key selects: equal keys meet in one processor.
 
     Attributes:
@@ -85,16 +141,71 @@ class Partitioned(_Kind, frozen=True, array_like=True, tag="partitioned"):
         columns = f"({', '.join(self.columns)})" if self.columns else ""
         return f"{self.name}{columns}{'' if self.table is None else f' like {self.table}'}"
 
+    @property
+    def meeting_columns(self) -> tuple[str, ...] | None:
+        return self.columns if self.scheme is None and self.table is None else None
 
-class Broadcast(_Kind, frozen=True, array_like=True, tag="broadcast"):
+    def problem(self, reach: Reach) -> str | None:
+        columns, scheme, table = self.columns, self.scheme, self.table
+        if table is not None and scheme is not None:
+            return f"partitioned like the table {table!r} and by a scheme; give one of them"
+        if (table is None and not columns) or (scheme is None and len(set(columns)) != len(columns)):
+            return f"partitioned by {columns!r}; name at least one column, each once"
+        if scheme is not None and len(columns) != len(scheme.columns):
+            return (
+                f"partitioned by {columns!r}, but the scheme hashes {scheme.columns!r}; name as many columns, in that"
+                " order"
+            )
+        return None
+
+    def resolved(self, edge: str, table: Callable[[str], TableDef]) -> Self | Unicast:
+        """With the scheme of the table. For a replicated table, which every member has, any consumer will do."""
+        if self.table is None:
+            return self
+        like = table(self.table)
+        if like.replicated or not like.scheme.columns:
+            return Unicast()
+        if self.columns and len(self.columns) != len(like.scheme.columns):
+            raise DagError(
+                f"edge {edge} is partitioned by {self.columns!r} like {like.name}, whose partitions depend on"
+                f" {like.scheme.columns!r}"
+            )
+        return replace(self, columns=self.columns or like.scheme.columns, scheme=like.scheme)
+
+    def owners(self, targets: Sequence[str], topology: Topology, destination: Placement) -> npt.NDArray[np.uint16]:
+        """An owner that takes part keeps its partitions; the others are assigned round robin or dropped."""
+        if self.scheme is None:
+            return (np.arange(ROUTING_PARTITIONS) % len(targets)).astype(np.uint16)
+        group, orphan = self.scheme.affinity_group(), len(targets)
+        ownership = topology.ownership(group)
+        position = {member: index for index, member in enumerate(targets)}
+        by_member = np.array([position.get(member, orphan) for member in ownership.members], dtype=np.uint16)
+        owners = by_member[ownership.owners[0]]
+        if self.unmatched is not UnmatchedRows.DROP:
+            orphans = np.flatnonzero(owners == orphan)
+            owners[orphans] = np.arange(len(orphans)) % len(targets)
+        elif isinstance(destination, OnPartitions) and destination.group == group:
+            read = list(chain.from_iterable(destination.by_member.values()))
+            owners[np.delete(np.arange(len(owners)), read)] = orphan
+        return owners
+
+
+class Broadcast(_Routing, frozen=True, array_like=True, tag="broadcast"):
     """Every batch goes to every consumer. Distributed: on every participant."""
 
+    is_copied = True
 
-class Isolated(_Kind, frozen=True, array_like=True, tag="isolated"):
+
+class Isolated(_Routing, frozen=True, array_like=True, tag="isolated"):
     """Producer i feeds consumer i modulo their number, so order is kept and chains stay separate. Always local."""
 
+    def problem(self, reach: Reach) -> str | None:
+        if isinstance(reach, Local):
+            return None
+        return "isolated and distributed; an isolated edge is always local: use unicast or partitioned()"
 
-class AllToOne(_Kind, frozen=True, array_like=True, tag="all-to-one"):
+
+class AllToOne(_Routing, frozen=True, array_like=True, tag="all-to-one"):
     """All rows go to one consumer: the one that owns the routing partition of ``key``.
 
     Attributes:
@@ -110,26 +221,55 @@ class AllToOne(_Kind, frozen=True, array_like=True, tag="all-to-one"):
     def words(self) -> str:
         return f"{self.name}({self.key})" if self.key else self.name
 
+    @property
+    def meeting_columns(self) -> tuple[str, ...]:
+        return ()
 
-class FanOut(_Kind, frozen=True, array_like=True, tag="fan-out"):
+    def one_of(self, candidates: Sequence[T]) -> T:
+        """The candidate that gets everything; at least one is given."""
+        return candidates[_partition_of_name(self.key) % len(candidates)]
+
+    def targets(self, members: Sequence[str]) -> Sequence[str]:
+        return (self.one_of(members),) if members else ()
+
+
+class FanOut(_Routing, frozen=True, array_like=True, tag="fan-out"):
     """Each batch goes to one consumer **on each** participant; on a member the consumers take turns.
 
     Local, it is unicast.
     """
 
+    is_copied = True
+
 
 Routing = Unicast | Partitioned | Broadcast | Isolated | AllToOne | FanOut
 
 
-class Local(_Kind, frozen=True, array_like=True, tag="local"):
+class _Reach(_Kind, frozen=True, array_like=True):
+    """Which members the rows may go to."""
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The members that it names, which become participants."""
+        return ()
+
+    def targets(self, origin: str, members: Sequence[str]) -> Sequence[str]:
+        """The members to which rows that are made on ``origin`` may go, of those that run the destination."""
+        return members
+
+
+class Local(_Reach, frozen=True, array_like=True, tag="local"):
     """Rows stay on the member where they are made."""
 
+    def targets(self, origin: str, members: Sequence[str]) -> Sequence[str]:
+        return (origin,) if origin in members else ()
 
-class Distributed(_Kind, frozen=True, array_like=True, tag="distributed"):
+
+class Distributed(_Reach, frozen=True, array_like=True, tag="distributed"):
     """Rows may go to any participant that runs the destination."""
 
 
-class DistributedTo(_Kind, frozen=True, array_like=True, tag="to"):
+class DistributedTo(_Reach, frozen=True, array_like=True, tag="to"):
     """All rows go to one member, which becomes a participant.
 
     Attributes:
@@ -141,6 +281,13 @@ class DistributedTo(_Kind, frozen=True, array_like=True, tag="to"):
     @property
     def words(self) -> str:
         return f"distributed to {self.member}"
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return (self.member,)
+
+    def targets(self, origin: str, members: Sequence[str]) -> Sequence[str]:
+        return self.named if self.member in members else ()
 
 
 Reach = Local | Distributed | DistributedTo
@@ -198,24 +345,9 @@ class Edge(msgspec.Struct, frozen=True, array_like=True):
             raise DagError(f"edge {self.name} starts and ends at the same vertex; a DAG has no cycle")
         if self.source_ordinal < 0 or self.destination_ordinal < 0:
             raise DagError(f"edge {self.name} has a negative ordinal; ordinals count from 0")
-        if isinstance(self.routing, Isolated) and not isinstance(self.reach, Local):
-            raise DagError(
-                f"edge {self.name} is isolated and distributed; an isolated edge is always local: use unicast or"
-                " partitioned()"
-            )
-        if isinstance(self.routing, Partitioned):
-            columns, scheme, table = self.routing.columns, self.routing.scheme, self.routing.table
-            if table is not None and scheme is not None:
-                raise DagError(
-                    f"edge {self.name} is partitioned like the table {table!r} and by a scheme; give one of them"
-                )
-            if (table is None and not columns) or (scheme is None and len(set(columns)) != len(columns)):
-                raise DagError(f"edge {self.name} is partitioned by {columns!r}; name at least one column, each once")
-            if scheme is not None and len(columns) != len(scheme.columns):
-                raise DagError(
-                    f"edge {self.name} is partitioned by {columns!r}, but the scheme hashes {scheme.columns!r}; name as"
-                    " many columns, in that order"
-                )
+        problem = self.routing.problem(self.reach)
+        if problem is not None:
+            raise DagError(f"edge {self.name} is {problem}")
 
     @property
     def name(self) -> str:
@@ -293,6 +425,12 @@ def between(source: Vertex | str, destination: Vertex | str) -> Edge:
 def from_(source: Vertex | str, ordinal: int = 0) -> EdgeStart:
     """Start an edge at output ``ordinal`` of a vertex: ``from_(scan, 1).to(join, 0)``."""
     return EdgeStart(_name(source), ordinal)
+
+
+@lru_cache(maxsize=1024)
+def _partition_of_name(name: str) -> int:
+    """The routing partition of a constant key."""
+    return pmod(hash_values([str.encode], [name]), ROUTING_PARTITIONS)
 
 
 def _name(vertex: Vertex | str) -> str:

@@ -263,20 +263,12 @@ def _edge(form: EdgeForm) -> Edge:
     if (form.columns or form.table is not None) and form.routing != "partitioned":
         raise DagError(f"edge {edge.name} has columns or a table, which only 'partitioned' takes: it is {form.routing}")
     match form.routing:
-        case "unicast":
-            pass
         case "partitioned":
             edge = edge.partitioned(*form.columns, table=form.table)
-        case "broadcast":
-            edge = edge.broadcast()
-        case "isolated":
-            edge = edge.isolated()
         case "all_to_one":
             edge = edge.all_to_one(form.key)
-        case "fan_out":
-            edge = edge.fan_out()
-        case _:
-            assert_never(form.routing)
+        case name:
+            edge = getattr(edge, name)()
     if form.member is not None:
         edge = edge.distribute_to(form.member)
     elif form.distributed:

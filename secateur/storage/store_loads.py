@@ -11,7 +11,7 @@ from functools import partial
 import pyarrow as pa
 
 from secateur.errors import InternalError, LoadFailedError
-from secateur.storage.change import MIXED, ChangeOperation, MixedAttempt, load_mode
+from secateur.storage.change import MIXED, ChangeOperation, MixedAttempt, change_operation
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.load import Preparation, PreparedPart, StagedLoad, StagedPart
 from secateur.storage.load_registry import LoadInfo, LoadOutcome, LoadRegistry
@@ -170,13 +170,7 @@ class StoreLoads:
     def begin_prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> Preparation:
         """First step of :meth:`prepare`: collect what the second needs. Costs microseconds per partition."""
         is_mixed = mode == MIXED
-        operation = (
-            ChangeOperation.UPSERT
-            if is_mixed
-            else ChangeOperation.DELETE
-            if mode == ChangeOperation.DELETE
-            else load_mode(mode)
-        )
+        operation = ChangeOperation.UPSERT if is_mixed else change_operation(mode)
         table = self._tables.table(table_id)
         table.pick(parts)
         prepared = self._registry.find(load_id)

@@ -8,14 +8,9 @@ _FILES = {
     "batches": ["RowBuffer", "batches_of", "bytes_of", "remember_bytes"],
     "exchange": ["ExchangeLink", "ExchangeReceiver", "ExchangeSender", "RemoteLane", "SharedEncoder", "encode_batches"],
     "inbox": ["Inbox"],
-    "key_routing": [
-        "ROUTING_PARTITIONS",
-        "can_route",
-        "routing_partition_of_name",
-        "routing_partitions",
-        "scheme_partitions",
-    ],
-    "outbox": ["DirectOutbox", "EdgeWriter", "LaneGroup", "WaitingOutbox", "partitioned_route"],
+    "key_routing": ["can_route", "routing_partitions", "scheme_partitions"],
+    "outbox": ["DirectOutbox", "EdgeWriter", "LaneGroup", "WaitingOutbox"],
+    "routes": ["Destination", "partitioned_route", "route_of"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

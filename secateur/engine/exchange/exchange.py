@@ -172,7 +172,7 @@ def encode_batches(batches: Sequence[pa.RecordBatch]) -> memoryview:
 
 
 class SharedEncoder:
-    """Encodes a broadcast to several members once.
+    """Encodes once what several members get, such as a broadcast.
 
     The senders usually have the same batches at the heads of their queues.
 

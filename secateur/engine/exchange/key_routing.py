@@ -6,26 +6,19 @@ Keys may be columns of any type that a join or GROUP BY may have.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final, assert_never
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from secateur.dag.edge import UnmatchedRows
+from secateur.dag.edge import ROUTING_PARTITIONS, UnmatchedRows
 from secateur.errors import DagError, DataError, NoRangeError, NotSupportedError, NullKeyError
-from secateur.partitioning.schemes.hashing import SPARK_SEED, hash_columns, hash_values, pmod
+from secateur.partitioning.schemes.hashing import SPARK_SEED, hash_columns
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.types.arrow_layout import comparable
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
 from secateur.partitioning.types.encoding import ByteKeys, EncodedColumn, WordKeys, encode_array
-
-ROUTING_PARTITIONS: Final = 271
-"""Routing partitions of a job; all of them are distributed over the participants.
-
-Prime, so that it shares no factor with bucket counts.
-"""
 
 _BIGINT: Final = SqlType(TypeKind.BIGINT)
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -108,12 +101,6 @@ def table_partitions(
         )
     except (NullKeyError, NoRangeError, DataError):
         return np.zeros(batch.num_rows, dtype=np.int64)
-
-
-@lru_cache(maxsize=1024)
-def routing_partition_of_name(name: str) -> int:
-    """The routing partition of a constant key."""
-    return pmod(hash_values([str.encode], [name]), ROUTING_PARTITIONS)
 
 
 def _key_column(batch: pa.RecordBatch, name: str, edge: str) -> pa.Array:

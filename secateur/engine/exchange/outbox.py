@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from secateur.engine.exchange.batches import bytes_of
 from secateur.engine.exchange.inbox import Wakeable
@@ -174,17 +171,6 @@ def _checked_ordinal(ordinal: int, count: int, vertex: str) -> int:
     return ordinal
 
 
-_TAKE: Final = pc.get_function("take")
-_UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
-_COMPARED_LANES_MAX: Final = 16
-"""Up to here a comparison of all rows with each lane (0.4 ns a row and lane) beats sorting them by lane (8 ns a row, by
-radix).
-"""
-
-_BLOCK_ROWS: Final = 1 << 15
-"""The intermediate arrays for so many rows stay in the second-level cache, and in memory that the allocator reuses."""
-
-
 class Lane(Protocol):
     """Leads to a consumer. :class:`~secateur.engine.exchange.inbox.Inbox` is one, for a consumer on this member."""
 
@@ -296,65 +282,3 @@ class EdgeWriter:
     def clear(self) -> None:
         """Drop the batches that are held back: the job has ended."""
         self._backlog.clear()
-
-
-def partitioned_route(
-    groups: Sequence[LaneGroup],
-    lane_of_partition: npt.NDArray[np.uint16],
-    partitions: Callable[[pa.RecordBatch], npt.NDArray[np.int64]],
-    lane_without_rows: int = 0,
-) -> Route:
-    """A route that sends each row to the lane of its partition.
-
-    Args:
-        groups: One for each lane.
-        lane_of_partition: Index into ``groups`` for each routing partition, and a last one for rows of no partition
-            (-1); the number of groups says that the rows are dropped.
-        partitions: Computes the routing partition of each row.
-        lane_without_rows: Where a batch without rows goes when none has gone anywhere yet: one consumer has to receive
-            its columns, or the schema of an empty result would be lost.
-
-    Returns:
-        The route. A batch whose rows all belong to one lane is passed on as it is; otherwise those not dropped are
-        copied once, in their order. Cost beside
-        ``partitions``: 3 ns a row for two columns of integers and three lanes.
-    """
-    if len(groups) == 1 and not lane_of_partition.any():
-        only = groups[0]
-        return lambda batch: ((only, batch),)
-
-    lane_of_partition = lane_of_partition.astype(np.uint8 if len(groups) < 1 << 8 else np.uint16)
-    is_schema_known = False
-
-    def route(batch: pa.RecordBatch) -> Iterable[tuple[LaneGroup, pa.RecordBatch]]:
-        nonlocal is_schema_known
-        was_known, is_schema_known = is_schema_known, True
-        if not batch.num_rows:
-            if not was_known:
-                yield groups[lane_without_rows], batch
-            return
-        lanes = np.empty(batch.num_rows, dtype=lane_of_partition.dtype)
-        for start in range(0, len(lanes), _BLOCK_ROWS):
-            lane_of_partition.take(
-                partitions(batch.slice(start, _BLOCK_ROWS)), out=lanes[start : start + _BLOCK_ROWS], mode="wrap"
-            )
-        for lane, rows in _rows_by_lane(lanes, len(groups)):
-            yield groups[lane], batch if len(rows) == len(lanes) else _TAKE.call([batch, pa.array(rows)], _UNCHECKED)
-
-    return route
-
-
-def _rows_by_lane(lanes: npt.NDArray[np.uint8 | np.uint16], count: int) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    """The lanes that have rows, and which."""
-    if count <= _COMPARED_LANES_MAX:
-        for lane in range(count):
-            rows = np.flatnonzero(lanes == lane)
-            if len(rows):
-                yield lane, rows
-        return
-    order = np.argsort(lanes, kind="stable")
-    ends = np.bincount(lanes, minlength=count).cumsum()
-    for lane in range(count):
-        start = int(ends[lane - 1]) if lane else 0
-        if start < ends[lane]:
-            yield lane, order[start : ends[lane]]

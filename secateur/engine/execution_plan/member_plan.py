@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur.dag.codec import EncodedSupplier, decode_supplier, encode_supplier
-from secateur.dag.edge import AllToOne, EdgeConfig, Routing
+from secateur.dag.edge import EdgeConfig, Reach, Routing
 from secateur.dag.processor import Params
 from secateur.dag.supplier import ProcessorSupplier
 from secateur.protocol.codec import decode, encode
@@ -42,14 +42,13 @@ class EdgePlan(msgspec.Struct, frozen=True, array_like=True):
         destination: Name of the vertex that consumes.
         destination_ordinal: Its input.
         routing: Which consumer gets which rows.
-        is_distributed: Whether rows may leave the member. If not, each member is its own and only target.
+        reach: Which members the rows may go to.
         priority: Inputs with a smaller number are drained first.
         config: Bounds of the queues.
         origins: Members that run the source, in topology order.
         targets: Members that run the destination and may receive, in topology order.
-        owner_bytes: For a partitioned distributed edge, the index in ``targets`` of the owner of each routing
-            partition, as the bytes of uint16; their number says that its rows are dropped. Else empty. See
-            :attr:`owners`.
+        owner_bytes: For a partitioned distributed edge, the index in ``targets`` of the owner of each partition, as the
+            bytes of uint16; their number says that its rows are dropped. Else empty. See :attr:`owners`.
     """
 
     index: int
@@ -59,7 +58,7 @@ class EdgePlan(msgspec.Struct, frozen=True, array_like=True):
     destination: str
     destination_ordinal: int
     routing: Routing
-    is_distributed: bool
+    reach: Reach
     priority: int
     config: EdgeConfig
     origins: tuple[str, ...]
@@ -68,27 +67,21 @@ class EdgePlan(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def owners(self) -> npt.NDArray[np.uint16]:
-        """The owner of each routing partition, uint16, read-only."""
+        """The owner of each partition, uint16, read-only."""
         return np.frombuffer(self.owner_bytes, dtype=np.uint16)
-
-    @property
-    def is_apart(self) -> bool:
-        """Whether each of its origins is a separate input."""
-        return isinstance(self.routing, AllToOne) and self.routing.apart
 
     def is_input(self, ordinal: int) -> bool:
         """Whether it is the input of its destination with that ordinal, or one of those."""
-        return self.is_apart or ordinal == self.destination_ordinal
-
-    def consumers_on(self, member: str) -> int:
-        """The number of consumers on a member; 0 when it is no target."""
-        return next((target.consumers for target in self.targets if target.member == member), 0)
+        return self.routing.apart or ordinal == self.destination_ordinal
 
     def origins_of(self, member: str) -> tuple[str, ...]:
-        """The members whose rows can reach ``member`` over this edge."""
-        if not self.is_distributed:
-            return (member,) if member in self.origins else ()
-        return self.origins
+        """The origins whose rows may go to ``member``, which is a target."""
+        return tuple([origin for origin in self.origins if self.reach.targets(origin, (member,))])
+
+    def targets_of(self, member: str) -> list[DestinationMember]:
+        """The targets to which rows that are made on ``member`` may go."""
+        by_name = {target.member: target for target in self.targets}
+        return [by_name[name] for name in self.reach.targets(member, tuple(by_name))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count
-from typing import assert_never
 
 from msgspec import structs
 
 from secateur.dag.dag import DAG, FrozenDAG
-from secateur.dag.edge import AllToOne, Broadcast, Distributed, Edge, FanOut, Isolated, Local, Partitioned, Unicast
+from secateur.dag.edge import Edge, Local, Unicast
 from secateur.dag.vertex import Vertex
 
 
@@ -60,7 +59,7 @@ def with_partial_aggregation(dag: FrozenDAG) -> FrozenDAG:
 
 def _stages(vertex: Vertex, inbound: tuple[Edge, ...], taken: set[str]) -> tuple[tuple[Vertex, ...], Vertex] | None:
     """The first stages of a vertex, one for each inbound edge, and the second; None if it stays in one piece."""
-    columns = [_meeting_by(edge) for edge in inbound]
+    columns = [edge.routing.meeting_columns if edge.is_distributed else None for edge in inbound]
     if not columns or any(by is None for by in columns):
         return None
     split = vertex.meta_supplier.in_two_stages({name for by in columns if by is not None for name in by})
@@ -77,21 +76,3 @@ def _free_name(wanted: str, taken: set[str]) -> str:
     name = next(name for number in count(1) if (name := wanted if number == 1 else f"{wanted} {number}") not in taken)
     taken.add(name)
     return name
-
-
-def _meeting_by(edge: Edge) -> tuple[str, ...] | None:
-    """Return the columns whose equal values meet in one processor, none if all rows do.
-
-    None on an edge that does not leave the member or follows a table.
-    """
-    if not isinstance(edge.reach, Distributed):
-        return None
-    match edge.routing:
-        case Partitioned(columns, None, None):
-            return columns
-        case AllToOne():
-            return ()
-        case Partitioned() | Unicast() | Broadcast() | Isolated() | FanOut():
-            return None
-        case _:
-            assert_never(edge.routing)

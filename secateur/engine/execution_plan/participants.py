@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from secateur.dag.dag import FrozenDAG
-from secateur.dag.edge import DistributedTo
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.errors import DagError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
@@ -50,10 +49,7 @@ def choose_participants(
             not exist.
         TopologyChangedError: The topology does not know a required table.
     """
-    chosen: set[str] = set()
-    for edge in dag.edges:
-        if isinstance(edge.reach, DistributedTo):
-            chosen.add(edge.reach.member)
+    chosen = {member for edge in dag.edges for member in edge.reach.named}
     for name, placement in placements.items():
         match placement:
             case OnMembers(members):

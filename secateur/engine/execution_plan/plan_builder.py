@@ -11,27 +11,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, assert_never
 
-import numpy as np
-import numpy.typing as npt
-from msgspec.structs import replace
-
 from secateur.dag.dag import FrozenDAG, to_dict
-from secateur.dag.edge import (
-    AllToOne,
-    Distributed,
-    DistributedTo,
-    Edge,
-    Local,
-    Partitioned,
-    Routing,
-    Unicast,
-    UnmatchedRows,
-)
+from secateur.dag.edge import Edge
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.dag.processor import Params
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier
 from secateur.dag.vertex import Vertex
-from secateur.engine.exchange.key_routing import ROUTING_PARTITIONS, routing_partition_of_name
 from secateur.engine.execution_plan.member_plan import (
     DestinationMember,
     EdgePlan,
@@ -43,7 +28,6 @@ from secateur.engine.execution_plan.partial_aggregation import with_partial_aggr
 from secateur.engine.execution_plan.participants import choose_participants
 from secateur.engine.failure import located
 from secateur.errors import DagError
-from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.job_description import JobConfig, SourceScan
@@ -312,13 +296,10 @@ class ExecutionPlanBuilder:
             if not runs_on:
                 continue  # the destination was dropped because nothing can reach it: the source runs nowhere either
             reached = _destinations(edge, origins or runs_on, allowed[edge.destination])
-            routing = self._resolved_routing(edge)
-            targets = tuple(
-                DestinationMember(member, parallelism[edge.destination][member])
-                for member in runs_on
-                if member in reached
-            )
-            owners = self._owners(routing, edge.is_distributed, targets, placements[edge.destination])
+            routing = edge.routing.resolved(edge.name, self._table)
+            targets = [member for member in runs_on if member in reached]
+            has_owners = edge.is_distributed and targets
+            placement = placements[edge.destination]
             plans.append(
                 EdgePlan(
                     index=len(plans),
@@ -328,67 +309,17 @@ class ExecutionPlanBuilder:
                     destination=edge.destination,
                     destination_ordinal=edge.destination_ordinal,
                     routing=routing,
-                    is_distributed=edge.is_distributed,
+                    reach=edge.reach,
                     priority=edge.priority,
                     config=edge.config,
                     origins=origins,
-                    targets=targets,
-                    owner_bytes=owners.tobytes(),
+                    targets=tuple(
+                        DestinationMember(member, parallelism[edge.destination][member]) for member in targets
+                    ),
+                    owner_bytes=routing.owners(targets, self._topology, placement).tobytes() if has_owners else b"",
                 )
             )
         return plans
-
-    def _resolved_routing(self, edge: Edge) -> Routing:
-        """Replace a table by its scheme; for a replicated table, which every member has, any consumer will do."""
-        routing = edge.routing
-        if not isinstance(routing, Partitioned) or routing.table is None:
-            return routing
-        table = self._table(routing.table)
-        if table.replicated or not table.scheme.columns:
-            return Unicast()
-        if routing.columns and len(routing.columns) != len(table.scheme.columns):
-            raise DagError(
-                f"edge {edge.name} is partitioned by {routing.columns!r} like {table.name}, whose partitions depend on"
-                f" {table.scheme.columns!r}"
-            )
-        return replace(routing, columns=routing.columns or table.scheme.columns, scheme=table.scheme)
-
-    def _owners(
-        self, routing: Routing, is_distributed: bool, targets: Sequence[DestinationMember], destination: Placement
-    ) -> npt.NDArray[np.uint16]:
-        """Return the owner of each routing partition as an index into ``targets``.
-
-        An owner that takes part keeps its partitions; the others are assigned round robin or dropped.
-        """
-        if not isinstance(routing, Partitioned) or not is_distributed or not targets:
-            return np.empty(0, dtype=np.uint16)
-        if routing.scheme is None:
-            return (np.arange(ROUTING_PARTITIONS) % len(targets)).astype(np.uint16)
-        return self._owners_of_scheme(routing.scheme, routing.unmatched, targets, destination)
-
-    def _owners_of_scheme(
-        self,
-        scheme: PartitionScheme,
-        unmatched: UnmatchedRows,
-        targets: Sequence[DestinationMember],
-        destination: Placement,
-    ) -> npt.NDArray[np.uint16]:
-        group = scheme.affinity_group()
-        ownership = self._topology.ownership(group)
-        position = {target.member: index for index, target in enumerate(targets)}
-        orphan = len(targets)
-        by_member = np.array([position.get(member, orphan) for member in ownership.members], dtype=np.uint16)
-        owners = by_member[ownership.owners[0]]
-        if unmatched is UnmatchedRows.DROP:
-            if isinstance(destination, OnPartitions) and destination.group == group:
-                read = [partition for partitions in destination.by_member.values() for partition in partitions]
-                wanted = np.full_like(owners, orphan)
-                wanted[read] = owners[read]
-                return wanted
-            return owners
-        orphans = np.flatnonzero(owners == orphan)
-        owners[orphans] = np.arange(len(orphans)) % len(targets)
-        return owners
 
 
 def _destinations(edge: Edge, origins: Sequence[str], allowed: Sequence[str]) -> set[str]:
@@ -396,38 +327,22 @@ def _destinations(edge: Edge, origins: Sequence[str], allowed: Sequence[str]) ->
 
     Its source runs on ``origins`` and its destination may run on ``allowed``.
     """
-    if not origins or not allowed:
-        return set()
-    match edge.reach:
-        case Local():
-            return set(origins) & set(allowed)
-        case DistributedTo(member):
-            return {member} & set(allowed)
-        case Distributed() if isinstance(edge.routing, AllToOne):
-            return {allowed[routing_partition_of_name(edge.routing.key) % len(allowed)]}
-        case Distributed():
-            return set(allowed)
-        case _:
-            assert_never(edge.reach)
+    found: set[str] = set()
+    for origin in origins:
+        found.update(edge.routing.targets(edge.reach.targets(origin, allowed)))
+        if len(found) == len(allowed):
+            break
+    return found
 
 
 def _check_reach(edge: Edge, origins: Sequence[str], allowed: Sequence[str]) -> None:
     """Rows must never be made where they have nowhere to go."""
-    match edge.reach:
-        case Local():
-            stranded = [member for member in origins if member not in allowed]
-            if stranded:
-                raise DagError(
-                    f"edge {edge.name} is local, but {edge.source!r} runs on member {stranded[0]} and"
-                    f" {edge.destination!r} does not run there; make the edge distributed"
-                )
-        case DistributedTo(member):
-            if origins and member not in allowed:
-                raise DagError(f"edge {edge.name} goes to member {member}, but {edge.destination!r} does not run there")
-        case Distributed():
-            if origins and not allowed:
-                raise DagError(
-                    f"edge {edge.name} has rows to deliver, but {edge.destination!r} runs nowhere: it has no partition"
-                )
-        case _:
-            assert_never(edge.reach)
+    stranded = next((origin for origin in origins if not edge.reach.targets(origin, allowed)), None)
+    if stranded is not None:
+        runs = (
+            f"only on {', '.join(allowed)}; make the edge distributed" if allowed else "nowhere, as it has no partition"
+        )
+        raise DagError(
+            f"edge {edge.name} is {edge.reach.words}, and rows of {edge.source!r} on member {stranded} have nowhere to"
+            f" go: {edge.destination!r} runs {runs}"
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -117,3 +117,38 @@ def test_each_method_changes_one_attribute(build: Callable[[Edge], Edge], attrib
 def test_what_cannot_be_is_refused(build: Callable[[], object], message: str) -> None:
     with pytest.raises(DagError, match=message):
         build()
+
+
+@pytest.mark.parametrize(
+    ("edge", "targets"),
+    [
+        pytest.param(between("a", "b"), {"m1": (), "m2": ("m2",), "m3": ("m3",)}, id="local"),
+        pytest.param(between("a", "b").distributed(), dict.fromkeys(["m1", "m2"], ("m2", "m3")), id="distributed"),
+        pytest.param(between("a", "b").distribute_to("m3"), dict.fromkeys(["m1", "m3"], ("m3",)), id="to a member"),
+        pytest.param(between("a", "b").distribute_to("m1"), {"m1": (), "m2": ()}, id="to a member without a consumer"),
+        pytest.param(between("a", "b").all_to_one("x"), {"m1": (), "m2": ("m2",), "m3": ("m3",)}, id="to one of each"),
+        pytest.param(
+            between("a", "b").all_to_one("x").distributed(), dict.fromkeys(["m1", "m2"], ("m2",)), id="to one"
+        ),
+    ],
+)
+def test_the_targets_of_the_rows_of_a_member(edge: Edge, targets: dict[str, tuple[str, ...]]) -> None:
+    def found(origin: str, members: Sequence[str]) -> tuple[str, ...]:
+        return tuple(edge.routing.targets(edge.reach.targets(origin, members)))
+
+    assert {origin: found(origin, ["m2", "m3"]) for origin in targets} == targets
+    assert not any(found(origin, []) for origin in targets)
+
+
+@pytest.mark.parametrize(
+    ("edge", "columns"),
+    [
+        pytest.param(between("a", "b").partitioned("k", "n"), ("k", "n"), id="by a key"),
+        pytest.param(between("a", "b").all_to_one("x"), (), id="all rows"),
+        pytest.param(between("a", "b").partitioned("x", "y", scheme=SCHEME), None, id="by a scheme"),
+        pytest.param(between("a", "b").partitioned("k", table="t"), None, id="like a table"),
+        pytest.param(between("a", "b").broadcast(), None, id="by none"),
+    ],
+)
+def test_the_columns_by_which_rows_meet(edge: Edge, columns: tuple[str, ...] | None) -> None:
+    assert edge.routing.meeting_columns == columns

@@ -11,14 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from secateur.dag.edge import UnmatchedRows
-from secateur.engine.exchange import (
-    ROUTING_PARTITIONS,
-    can_route,
-    routing_partition_of_name,
-    routing_partitions,
-    scheme_partitions,
-)
+from secateur.dag.edge import ROUTING_PARTITIONS, AllToOne, UnmatchedRows
+from secateur.engine.exchange import can_route, routing_partitions, scheme_partitions
 from secateur.engine.kernels.duckdb import arrow_type
 from secateur.errors import DagError, NoRangeError, NullKeyError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme, RangeComponent, RangePartition, build_scheme
@@ -40,7 +34,7 @@ def test_every_member_computes_the_same() -> None:
     assert partitions([1, -1, None], pa.int64()) == [167, 136, 0]
     assert partitions(["a", "ä", None], pa.string()) == [178, 179, 0]
     assert partitions([1.0, 2.0, 3.0], pa.float64()) == [70, 169, 82]
-    assert routing_partition_of_name("a") == 227
+    assert AllToOne("a").one_of(range(ROUTING_PARTITIONS)) == 227
 
 
 @pytest.mark.parametrize(

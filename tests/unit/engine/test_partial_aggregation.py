@@ -72,6 +72,15 @@ def to_one(edge: Edge) -> Edge:
             ],
             id="two inputs, by a part of the key",
         ),
+        pytest.param(
+            job(processors.aggregate(["k"], COUNTS), lambda edge: edge.partitioned("k").distribute_to("m2")),
+            [
+                "rows0 -> total, first stage: Unicast, Local",
+                "total, first stage -> total: Partitioned, DistributedTo",
+                "total -> out: Unicast, Distributed",
+            ],
+            id="by a key, on one member",
+        ),
     ],
 )
 def test_taken_apart(dag: DAG, expected: list[str]) -> None:
