@@ -39,7 +39,10 @@ from worlds import World, examined_closely
 
 SEED = int(os.environ.get("SECATEUR_SEED", "20261130"))
 STATEMENTS = int(os.environ.get("SECATEUR_POLICY_STATEMENTS", "25"))
-_SAME_SHARE = 0.9
+_SAME_SHARE = 0.75
+"""Of the statements of a world. The others contradict one branch of a policy in a column that divides no rows, which
+only literals tell a planner: ``s >= 'b'`` under ``s = session('name') OR k = session('number')``, for a name before b.
+"""
 CLAIMS = {"number": "1", "name": "a", "words": "b"}
 
 CONDITIONS = (
@@ -96,8 +99,8 @@ def guarded(world: World, rng: random.Random) -> tuple[Viewer, Viewer]:
     return Viewer(CLAIMS, rights, world.tables.get), Viewer(CLAIMS, plain_rights, world.tables.get)
 
 
-def compare(seed: int, statements: int) -> int:
-    """Compare statements of a world; how many DuckDB took.
+def compare(seed: int, statements: int) -> tuple[int, int]:
+    """Compare statements of a world: how many DuckDB took, and how many of them read the partitions of literals.
 
     Raises:
         AssertionError: One has other rows, or reads more partitions than with the values written out.
@@ -127,19 +130,19 @@ def compare(seed: int, statements: int) -> int:
             f"seed {seed}: {sql} with {maker.params!r} reads {kept}, and {of_literals} with literals in the policies"
         )
     assert same >= _SAME_SHARE * compared, f"seed {seed}: {same} of {compared} statements read the same partitions"
-    return compared
+    return compared, same
 
 
-def _compared(given: tuple[int, int]) -> tuple[int, int, str]:
+def _compared(given: tuple[int, int]) -> tuple[int, int, int, str]:
     try:
-        return given[0], compare(*given), ""
+        return given[0], *compare(*given), ""
     except Exception as error:
-        return given[0], 0, f"{type(error).__name__}: {error}"
+        return given[0], 0, 0, f"{type(error).__name__}: {error}"
 
 
 @pytest.mark.parametrize("number", [0, 1, *(pytest.param(number, marks=pytest.mark.slow) for number in range(2, 8))])
 def test_rows_and_partitions_are_those_of_conditions_that_are_written_out(number: int) -> None:
-    assert compare(SEED + number, STATEMENTS) > STATEMENTS // 2
+    assert compare(SEED + number, STATEMENTS)[0] > STATEMENTS // 2
 
 
 def main() -> int:
@@ -150,14 +153,15 @@ def main() -> int:
     options = parser.parse_args()
     each = 40
     worlds = [(options.seed + number, each) for number in range(max(options.statements // each, 1))]
-    failed, total = 0, 0
+    failed, total, alike = 0, 0, 0
     with ProcessPoolExecutor(max_workers=2) as pool:
-        for seed, compared, error in pool.map(_compared, worlds):
+        for seed, compared, same, error in pool.map(_compared, worlds):
             total += compared
+            alike += same
             if error:
                 failed += 1
                 print(f"seed {seed}: {error}", flush=True)
-    print(f"{total} statements compared, {failed} worlds failed")
+    print(f"{total} statements compared, {alike} read the partitions of literals, {failed} worlds failed")
     return 1 if failed else 0
 
 
