@@ -17,7 +17,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
-use member::{Entry, Member};
+use member::{charge, Entry, Member, Tenants};
 
 use msgpack::{write_array, write_bool, write_double, write_int, write_nil, write_text_head, Out, Param, Reader};
 use program::{Found, Prefix, Program};
@@ -60,9 +60,7 @@ struct Executor {
     plans: HashMap<String, Learned>,
     first_stages: HashMap<String, Learned>,
     keyed: HashMap<i128, LearnedTable>,
-    /// A function that answers in place of `answer`, once there are tenants.
-    #[pyo3(get, set)]
-    gate: Option<Py<PyAny>>,
+    tenants: Option<Tenants>,
 }
 
 /// The owners whom a client asks for a scattered statement, how many partitions they read, and how many there are.
@@ -80,7 +78,18 @@ impl Executor {
     #[new]
     fn new(prefix: [u8; 3], execute: u32, first_stage: u32, get_rows: u32, member: Member) -> Self {
         let (plans, first_stages, keyed) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Executor { prefix, execute, first_stage, get_rows, member, view: None, plans, first_stages, keyed, gate: None }
+        Executor {
+            prefix,
+            execute,
+            first_stage,
+            get_rows,
+            member,
+            view: None,
+            plans,
+            first_stages,
+            keyed,
+            tenants: None,
+        }
     }
 
     /// Learn the program of a plan, or of its first stage.
@@ -132,22 +141,49 @@ impl Executor {
         self.view = Some(view);
     }
 
+    /// From now on, answer within the share of each tenant, and add up what that takes, in its account.
+    fn meter(&mut self, tenants: Tenants) {
+        self.tenants = Some(tenants);
+    }
+
     /// The frame that answers a short request of a peer; `None` where nothing was done, and Python is to handle it.
     fn answer<'py>(
         &self,
         py: Python<'py>,
         frame: &Bound<'py, PyBytes>,
         peer: &Bound<'py, PyAny>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if let Some(gate) = &self.gate {
-            let answer = gate.bind(py).call1((frame, peer))?;
-            return Ok((!answer.is_none()).then_some(answer));
-        }
-        Ok(self.answer_now(py, frame, peer)?.map(|(answer, _)| answer.into_any()))
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let Some(tenants) = &self.tenants else {
+            return Ok(self.answered(py, frame, peer)?.map(|(answer, _)| answer));
+        };
+        let begun = Instant::now();
+        let Some(account) = tenants.account(py, peer)? else {
+            return Ok(None);
+        };
+        let Some((answer, is_get)) = self.answered(py, frame, peer)? else {
+            return Ok(None);
+        };
+        charge(&account, begun.elapsed().as_secs_f64(), answer.as_bytes().len(), is_get)?;
+        Ok(Some(answer))
     }
+}
 
-    /// As `answer`, whether there are tenants or not; with whether these are rows by their keys.
-    fn answer_now<'py>(
+/// A request.
+struct Asked<'a, 'py> {
+    frame: &'a Bound<'py, PyBytes>,
+    peer: &'a Bound<'py, PyAny>,
+    request_id: [u8; 4],
+    /// How many fields its header has.
+    fields: usize,
+    /// Of a sender that may not execute every plan: by the ids of those that it may, which texts it may give some
+    /// parameters, by their indexes.
+    admitted: Option<Bound<'py, PyDict>>,
+    begun: Instant,
+}
+
+impl Executor {
+    /// What a member answers to a frame, whoever asks.
+    fn answered<'py>(
         &self,
         py: Python<'py>,
         frame: &Bound<'py, PyBytes>,
@@ -181,22 +217,7 @@ impl Executor {
             Ok(None)
         }
     }
-}
 
-/// A request.
-struct Asked<'a, 'py> {
-    frame: &'a Bound<'py, PyBytes>,
-    peer: &'a Bound<'py, PyAny>,
-    request_id: [u8; 4],
-    /// How many fields its header has.
-    fields: usize,
-    /// Of a sender that may not execute every plan: by the ids of those that it may, which texts it may give some
-    /// parameters, by their indexes.
-    admitted: Option<Bound<'py, PyDict>>,
-    begun: Instant,
-}
-
-impl Executor {
     /// The operation, the id and the header of a frame that is one request without a payload.
     fn request<'a>(&self, frame: &'a [u8]) -> Option<(u32, [u8; 4], &'a [u8])> {
         let (head, header) = frame.split_at_checked(HEAD_BYTES)?;

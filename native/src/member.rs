@@ -164,6 +164,37 @@ impl Member {
     }
 }
 
+/// The accounts of the tenants of a member, and what says of one that is not free whether it may be answered now.
+#[derive(FromPyObject)]
+pub struct Tenants(Py<PyDict>, Py<PyAny>);
+
+impl Tenants {
+    /// The account of a peer; `None` if it has none yet, or its statement is to wait for its share.
+    pub fn account<'py>(&self, py: Python<'py>, peer: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(account) = self.0.bind(py).get_item(peer.getattr(intern!(py, "tenant"))?)? else {
+            return Ok(None);
+        };
+        let may_be_answered =
+            account.getattr(intern!(py, "is_free"))?.is_truthy()? || self.1.bind(py).call1((&account,))?.is_truthy()?;
+        Ok(may_be_answered.then_some(account))
+    }
+}
+
+/// Add an answer to the account of its tenant, as `TenantAccount.worked` does.
+pub fn charge(account: &Bound<PyAny>, elapsed_s: f64, nbytes: usize, is_get: bool) -> PyResult<()> {
+    let py = account.py();
+    let short_s: f64 = account.getattr(intern!(py, "short_s"))?.extract::<f64>()? + elapsed_s;
+    account.setattr(intern!(py, "short_s"), short_s)?;
+    add(account, intern!(py, "bytes_sent"), nbytes as i64)?;
+    if is_get {
+        add(account, intern!(py, "gets"), 1)?;
+    }
+    if short_s > account.getattr(intern!(py, "look_s"))?.extract::<f64>()? {
+        account.call_method1(intern!(py, "look"), (elapsed_s, 1))?;
+    }
+    Ok(())
+}
+
 /// Add to a number that is an attribute; returns the sum.
 fn add(object: &Bound<PyAny>, name: &Bound<PyString>, count: i64) -> PyResult<i64> {
     let sum = object.getattr(name)?.extract::<i64>()? + count;

@@ -19,7 +19,7 @@ from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.member.admission.memory_admission import kernel_memory_of
 from secateur.cluster.member.admission.statement_admission import Admissions
 from secateur.cluster.member.admission.tenant_gate import TenantGate
-from secateur.cluster.member.admission.tenants import TenantAccount, TenantAccounts
+from secateur.cluster.member.admission.tenants import TenantAccounts
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
 from secateur.cluster.member.changes.row_guards import RowGuards
@@ -298,12 +298,6 @@ class Member:
         handler, rights = self.handlers[request.operation], request.peer.rights
         return handler(request) if rights is None else self._table_checks.handle(request, rights, handler)
 
-    def _account(self, peer: PeerInfo) -> TenantAccount | None:
-        """The account of a peer; None if its next short statement is not to be answered at once."""
-        account = self._accounts.of(peer)
-        assert self._tenants is not None
-        return account if account.is_free or self._tenants.may_answer(account) else None
-
     def notify(self, request: Request[Any]) -> None:
         """Take a one-way message: those of jobs."""
         self._counts.frames_received += 1
@@ -316,7 +310,7 @@ class Member:
             if request.peer.tenant and self._tenants is None:  # the gate is there from the first tenant on
                 self._tenants = TenantGate(self._accounts, self._admissions, self._storage.results)
                 self._statement_log.ledger = TenantLedger(self._accounts)
-                self._statement_handlers.meter(self._account)
+                self._statement_handlers.meter(self._accounts, self._tenants.may_answer)
         return Reply(Greeting(member=self.member_id))
 
     def _connection_lost(self, member_id: str, error: Error) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from secateur.cluster.member.admission.statement_admission import Admissions
-from secateur.cluster.member.admission.tenants import TenantAccount
+from secateur.cluster.member.admission.tenants import TenantAccount, TenantAccounts
 from secateur.cluster.member.changes.change_feeds import MemberChangeFeeds
 from secateur.cluster.member.changes.changes import MemberChanges
 from secateur.cluster.member.changes.coordinated_changes import MemberCoordinatedChanges
@@ -204,29 +204,16 @@ class StatementHandlers:
         native = self._statements.native
         return None if native is None else native.executor.answer
 
-    def meter(self, account_of: Callable[[PeerInfo], TenantAccount | None]) -> None:
+    def meter(self, accounts: TenantAccounts, may_answer: Callable[[TenantAccount], bool]) -> None:
         """From now on, have short requests answered within the share of their tenant, and add up what they take.
 
         Args:
-            account_of: Gives the account of a peer; None where the request is to be handled as any other.
+            accounts: The accounts of the tenants.
+            may_answer: Whether the next short statement of one that is not free may be answered at once.
         """
         native = self._statements.native
-        if native is None:
-            return
-        answer_now = native.executor.answer_now
-
-        def answered(frame: bytes, peer: PeerInfo) -> bytes | None:
-            account = account_of(peer)
-            if account is None:
-                return None
-            begun = time.perf_counter()
-            answer: tuple[bytes, bool] | None = answer_now(frame, peer)
-            if answer is None:
-                return None
-            account.answered(time.perf_counter() - begun, len(answer[0]), answer[1])
-            return answer[0]
-
-        native.executor.gate = answered
+        if native is not None:
+            native.executor.meter((accounts.by_tenant, may_answer))
 
     def _counted(self, handler: Callable[[Request[Any]], Handled]) -> Callable[[Request[Any]], Handled]:
         counts = self._counts

@@ -89,9 +89,8 @@ class NativeAnswers:
         prepared: The plans, and this member's view of the cluster.
 
     Attributes:
-        executor: Answers frames, and changes nothing where it does not: ``answer(frame, peer)`` returns the frame of
-            the answer or None, and ``answer_now`` that with whether it has rows by their keys. Where there is a
-            ``gate``, the first one calls that instead.
+        executor: Answers frames: ``answer(frame, peer)`` returns the frame of the answer, or None and has changed
+            nothing. ``meter`` has it keep to the shares of tenants, and add to their accounts.
     """
 
     def __init__(
