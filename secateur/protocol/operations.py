@@ -261,7 +261,7 @@ class Operation(OperationBase):
     CANCEL_RUN = 104, _AT_MEMBER, jobs.CancelRun, MEMBERS
     MESSAGES_LOST = 105, _AT_MEMBER, jobs.MessagesLost, MEMBERS
 
-    CATCH_UP = 120, _AT_MEMBER, catalog.CatchUp, CONTROLLER, _HOUSEKEEPING
+    CATCH_UP = 120, _AT_MEMBER, catalog.CatchUp, CONTROLLER, _REPEATED
     RUN_ATTEMPT = 121, _AT_MEMBER, jobs.RunAttempt, CONTROLLER
     HALT_ATTEMPT = 122, _AT_MEMBER, jobs.HaltAttempt, CONTROLLER
     STAGE_CHANGE = 123, _AT_MEMBER, changes.StageChange, CONTROLLER, _ABANDONABLE

@@ -86,9 +86,10 @@ LEANINGS: Final[dict[str, Leaning]] = {
     ),
     "altered_disks": Leaning(
         ("altered",),
-        ("kill_member", "kill_controller", "lose_power"),
+        ("kill_member", "kill_controller", "lose_power", "disk"),
         ("alter", "increment", "increment_on_conflict", "read_all"),
         is_durable=True,
+        pause_s=0.03,
     ),
     "creations": Leaning(("registers", "definitions"), ("reset",), ("create_table",), scales_without_backups=True),
 }

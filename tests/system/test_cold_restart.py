@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,12 @@ import pyarrow as pa
 import pytest
 from eventually import eventually
 from healed import healed
+from held_requests import Held
 
 import secateur
 from secateur.cluster import Cluster
 from secateur.errors import DiskError, OperationalError, PartitionLostError, ProgrammingError, TopologyChangedError
-from secateur.protocol import ChangeSeveralPartitions, ChangeStatement, WriteRows
+from secateur.protocol import ChangeSeveralPartitions, ChangeStatement, Operation, WriteRows
 from secateur.wire import encode_rows
 
 WRITER = Path(__file__).with_name("cold_restart_writer.py")
@@ -273,6 +276,105 @@ def test_a_new_range_that_every_disk_has_lost_has_its_copies_before_a_member_die
         cluster.kill_member("m2")
         conn.execute("INSERT INTO r SELECT unnest(range(100, 200))")
         assert conn.execute("SELECT count(*) FROM r").fetchall() == [(100,)]
+
+
+def _altered_twice(directory: Path, backups: int) -> None:
+    """A table that is altered twice after a cold start, so that the log of a member has just that."""
+    with start(directory) as cluster, cluster.connect() as conn:
+        fill(cluster, "t", backups)
+    with start(directory) as cluster, cluster.connect() as conn:
+        conn.execute("ALTER TABLE t ADD COLUMN w INTEGER DEFAULT 5")
+        conn.execute("ALTER TABLE t DROP COLUMN v")
+
+
+@pytest.mark.smoke
+def test_a_member_whose_disk_has_lost_several_changes_of_columns_is_replaced(tmp_path: Path) -> None:
+    """Seed 6367083 of the simulation: it stayed the owner of rows that it could not make those of now from."""
+    _altered_twice(tmp_path, 1)
+    _log_of(tmp_path / "m2").write_bytes(b"")
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        assert conn.execute("SELECT * FROM t ORDER BY k").fetchall() == [(k, 5) for k in range(20)]
+        assert "m2" not in {member.id for member in cluster.members() if member.is_alive}
+        healed(conn)
+        cluster.kill_member("m1")
+        assert conn.execute("SELECT * FROM t ORDER BY k").fetchall() == [(k, 5) for k in range(20)]
+
+
+@pytest.mark.parametrize(("backups", "liars"), [(0, ["m2"]), (1, ["m1", "m2", "m3"])])
+def test_rows_that_only_disks_have_that_lost_several_changes_of_columns_are_lost(
+    tmp_path: Path, backups: int, liars: list[str]
+) -> None:
+    """The table was without them, or without any, and statements were tried again for good."""
+    _altered_twice(tmp_path / "cluster", backups)
+    shutil.copytree(tmp_path / "cluster", tmp_path / "copy")
+    for member in liars:
+        _log_of(tmp_path / "cluster" / member).write_bytes(b"")
+    with pytest.raises(PartitionLostError, match=r"partition \d of t is on .* restore the directory"):
+        start(tmp_path / "cluster")
+    with start(tmp_path / "copy") as cluster, cluster.connect() as conn:
+        assert conn.execute("SELECT * FROM t ORDER BY k").fetchall() == [(k, 5) for k in range(20)]
+
+
+def test_a_disk_that_has_lost_a_change_of_columns_follows_one_that_was_under_way_as_well(tmp_path: Path) -> None:
+    """It was told of the second one only, from which nobody knows the way back to the rows that it has."""
+    directory, copy = tmp_path / "cluster", tmp_path / "copy"
+    with start(directory) as cluster, cluster.connect() as conn:
+        fill(cluster, "t", 0)
+    with start(directory) as cluster, cluster.connect() as conn, ThreadPoolExecutor(1) as thread:
+        conn.execute("ALTER TABLE t ADD COLUMN w INTEGER DEFAULT 5")
+        members: Any = cluster._runtime._members
+        held = [
+            Held(cluster, members[name].handlers, Operation.COMMIT_ALTER, is_made=name == "m1")
+            for name in ("m1", "m2", "m3")
+        ]
+        altering = thread.submit(conn.execute, "ALTER TABLE t DROP COLUMN v")
+        assert all(orders.arrived.wait(20) for orders in held)
+        shutil.copytree(directory, copy)  # as a loss of power leaves it
+        for orders in held:
+            orders.release()
+        altering.result(20)
+    _log_of(copy / "m2").write_bytes(b"")
+    with start(copy) as cluster, cluster.connect() as conn:
+        assert conn.execute("SELECT * FROM t ORDER BY k").fetchall() == [(k, 5) for k in range(20)]
+
+
+@pytest.mark.parametrize("backups", [0, 1])
+def test_a_member_that_cannot_follow_a_change_of_columns_is_removed(tmp_path: Path, backups: int) -> None:
+    """Its disk has lost the change of a NULL as well; it stayed an owner and had no table."""
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        fill(cluster, "t", backups)
+        conn.execute("UPDATE t SET v = NULL WHERE k = 3")
+        owner = conn.table("t").owner_of(conn.table("t").partition_of({"k": 3}))
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        conn.execute("UPDATE t SET v = 3 WHERE k = 3")
+        conn.execute("ALTER TABLE t ALTER v SET NOT NULL")
+    _log_of(tmp_path / owner).write_bytes(b"")
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        if backups:
+            assert rows_of(cluster, "t") == [(k, k) for k in range(20)]
+            healed(conn)
+        else:
+            with pytest.raises(PartitionLostError, match=owner):
+                rows_of(cluster, "t")
+
+
+@pytest.mark.parametrize("backups", [0, 1])
+def test_a_change_of_ranges_before_one_of_columns_is_made_again_with_it(tmp_path: Path, backups: int) -> None:
+    """The new range had owners, and none of them had it."""
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        conn.execute(
+            "CREATE TABLE r (k INTEGER PRIMARY KEY) PARTITION BY HASH (k) PARTITIONS 6,"
+            f" RANGE (k) (PARTITION VALUES < 100) BACKUPS {backups}"
+        )
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        conn.execute("ALTER TABLE r ADD PARTITION 100 <= VALUES < 200")
+        conn.execute("ALTER TABLE r ADD COLUMN w INTEGER DEFAULT 5")
+    for member in ("m1", "m2", "m3"):
+        _log_of(tmp_path / member).write_bytes(b"")
+    with start(tmp_path) as cluster, cluster.connect() as conn:
+        healed(conn)
+        conn.execute("INSERT INTO r (k) SELECT unnest(range(100, 200))")
+        assert conn.execute("SELECT count(*), sum(w) FROM r").fetchall() == [(100, 500)]
 
 
 def test_a_change_that_is_asked_for_again_is_known_to_a_copy_that_was_built(tmp_path: Path) -> None:

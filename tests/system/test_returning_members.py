@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from alive import alive
 from eventually import eventually
+from healed import healed
 from held_requests import Held
 
 import secateur
@@ -226,6 +227,26 @@ def test_what_happened_to_tables_meanwhile_is_made_up_for(cluster: Cluster) -> N
         assert conn.execute("UPDATE t SET v = 0").rowcount == ROWS
         conn.table("t").load(rows(), mode="overwrite")
         assert conn.execute(TOTALS).fetchall() == TOTAL
+
+
+def test_a_table_that_was_altered_twice_meanwhile_is_there_once(cluster: Cluster) -> None:
+    """The rows of before stayed in memory for good: no request names that table any more."""
+    with cluster.connect() as conn:
+        conn.execute(DDL.format(backups=0))
+        conn.execute("CREATE TABLE copied (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 6 BACKUPS 1")
+        conn.execute("CREATE TABLE everywhere (id BIGINT PRIMARY KEY) REPLICATED")
+        for name in ("copied", "everywhere"):
+            conn.execute(f"INSERT INTO {name} SELECT unnest(range(40))")
+        with without(cluster, "m1"):
+            for name in ("copied", "everywhere"):
+                conn.execute(f"ALTER TABLE {name} ADD COLUMN v BIGINT DEFAULT 1")
+                conn.execute(f"ALTER TABLE {name} ADD COLUMN w BIGINT DEFAULT 2")
+        is_back(cluster)
+        healed(conn)
+        for name in ("copied", "everywhere"):
+            assert conn.execute(f"SELECT sum(v), sum(w) FROM {name}").fetchall() == [(40, 80)]
+        members: Any = cluster._runtime._members  # type: ignore[attr-defined]
+        assert [table.name for table in members["m1"]._storage.store.tables()] == ["t", "copied", "everywhere"]
 
 
 def test_all_members_may_be_away_at_once(cluster: Cluster) -> None:

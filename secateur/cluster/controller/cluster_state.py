@@ -392,12 +392,20 @@ class ClusterState:
         if member_id in self._topology.member_ids:
             await self._probe(member_id)
 
+    def condemn(self, member_id: str) -> None:
+        """Have a member removed when its lease has ended; it gets no other one."""
+        self._watch.condemn(member_id)
+
+    def is_condemned(self, member_id: str) -> bool:
+        """Whether a member is to be removed, or was."""
+        return self._watch.is_condemned(member_id)
+
     async def give_up(self, member_id: str) -> None:
         """Remove a member that is known to be lost; returns when it is removed.
 
         That is at once if its process is gone, else when its lease has ended.
         """
-        self._watch.condemn(member_id)
+        self.condemn(member_id)
         while True:
             await self.check_member(member_id)
             if member_id not in self._topology.member_ids:

@@ -5,6 +5,9 @@ has lost what it said it had written, or was never asked to write it (``fsync="o
 lost: that one goes on as the owner, and the copy is built again. Whole frames of a log can be trusted; its end
 may be missing. A member that comes back with last copies has no other member to be compared with: see
 :mod:`secateur.cluster.controller.publication_numbers`.
+
+A table says how its rows have come from those before the last ALTER TABLE of columns, and no further back. So a disk
+that has lost one of these has the table, and one that has lost several has rows that nobody can make those of now from.
 """
 
 from __future__ import annotations
@@ -64,6 +67,7 @@ class DiskLosses:
                 continue
             group = table.scheme.affinity_group()
             ownership, held = topology.ownership(group), _held(table, reports)
+            is_outdated = not held and bool(_found(table, reports))
             on_disk = {m: None if known.partitions is None else set(known.partitions) for m, known in held.items()}
             for partition in table.scheme.live_partitions().tolist():
                 holders = ownership.holders(partition)
@@ -73,7 +77,7 @@ class DiskLosses:
                 missing = {
                     member
                     for member in owners - whole
-                    if whole or ((known := held.get(member)) is not None and known.version == table.version)
+                    if whole or is_outdated or ((known := held.get(member)) and known.version == table.version)
                 }
                 # Where no disk has a change of ranges that was made, one owner takes it over, and others copy that.
                 behind = {m for m in owners - whole if (known := held.get(m)) and known.version < table.version}
@@ -109,6 +113,22 @@ def _unusable(
 
 
 def _held(table: TableDef, reports: Mapping[str, MemberReport]) -> dict[str, HeldTable]:
+    """The table at the members that have it, or can take it over; an ALTER TABLE that is under way may be made."""
+    return {
+        member: held
+        for member, held in _found(table, reports).items()
+        if held.version > table.version or _is_followed(held, table)
+    }
+
+
+def _is_followed(held: HeldTable, table: TableDef) -> bool:
+    """Whether a member can make the rows of the table as it is now of those that it has."""
+    return held.table_id == table.table_id or (
+        table.succession is not None and held.table_id == table.succession.before
+    )
+
+
+def _found(table: TableDef, reports: Mapping[str, MemberReport]) -> dict[str, HeldTable]:
     return {
         member: held
         for member, report in reports.items()
@@ -138,6 +158,8 @@ def lost_by(
         held = known.get(table.origin)
         if held is None:
             return _lost(f"table {table.name}")
+        if not _is_followed(held, table):
+            return _lost(f"what ALTER TABLE {table.name} has changed")
         if held.published < last_loads.get(table.origin, _NO_LOAD).number:
             return _lost(f"a load of {table.name}")
         if held.partitions is not None and held.version == table.version:  # ranges that were made since it left are new

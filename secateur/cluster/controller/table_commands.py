@@ -8,7 +8,8 @@ and the survivors are asked again; so are all if members are told to leave on th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
@@ -38,7 +39,7 @@ from secateur.cluster.controller.membership import (
 )
 from secateur.cluster.controller.statistics_cache import StatisticsCache
 from secateur.cluster.controller.table_use import closed, closed_if_unused
-from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
+from secateur.errors import DiskError, Error, MemberLostError, ProtocolError, TopologyChangedError
 from secateur.partitioning.schemes.range_changes import RangeChange, alter_ranges, with_cells
 from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
 from secateur.partitioning.tables.alteration import Altered, ColumnChange, altered
@@ -48,6 +49,8 @@ from secateur.partitioning.types.python_column import canonical_column
 from secateur.protocol.catalog import CatchUp, CreateStoredTable, DropStoredTable
 from secateur.protocol.changes import CloseForChange
 from secateur.wire import ShortTable, encode_rows, travels_short
+
+_log = logging.getLogger(__name__)
 
 _TRIES_MAX: Final = 5
 """Attempts at a command during which members are lost or their connections break."""
@@ -415,13 +418,29 @@ class TableCommands:
             behind = [member_id for member_id, version in versions.items() if version < after.version]
             if after.table_id != before.table_id:
                 # They were started anew. Their copies are not compared with those of members that have another table.
-                follow = CatchUp(await encoded_table(after), (), is_current=True)
-                await asyncio.gather(*(self._state.call(member_id, follow) for member_id in behind))
+                await self.follow(after, behind)
                 self._state.catalog = self._state.catalog.with_altered(before, after)
                 return
             await self._alterer.change(after, self._hosted(after, behind))
             self._state.catalog = self._state.catalog.with_scheme(after.name, after.scheme)[0]
             await self._forget_owners(before.scheme.affinity_group())
+
+    async def follow(self, table: TableDef, behind: Collection[str]) -> None:
+        """Have members take over what others have altered of a table.
+
+        One that cannot is no member any more: it would be an owner of what it does not have. Its disk has lost what
+        made the change possible, such as that of the NULLs in a column that is NOT NULL now. One that cannot write has
+        it in memory, and writes everything as soon as it can.
+        """
+        catching_up = CatchUp(await encoded_table(table), (), is_current=True)
+        for member_id in behind:
+            try:
+                await self._state.call(member_id, catching_up)
+            except DiskError as error:
+                _log.warning("member %s has not written ALTER TABLE %s yet: %s", member_id, table.name, error)
+            except Error as error:
+                _log.warning("member %s does not follow ALTER TABLE %s: %s", member_id, table.name, error)
+                self._state.condemn(member_id)
 
     async def settle_tables(self, known: Mapping[str, Iterable[int]]) -> None:
         """Remove what is left of commands that an earlier controller had not completed, or not acknowledged.
@@ -436,6 +455,7 @@ class TableCommands:
                 *(
                     self._state.call(member_id, DropStoredTable(table_id))
                     for member_id, ids in known.items()
+                    if not self._state.is_condemned(member_id)  # it keeps what it could not follow
                     for table_id in left_over.intersection(ids)
                 ),
                 return_exceptions=True,

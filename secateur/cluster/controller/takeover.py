@@ -16,7 +16,6 @@ from typing import Final
 from msgspec import structs
 
 from secateur.cluster.controller import recovery
-from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.disk_losses import DiskLosses
 from secateur.cluster.controller.membership import MemberLost
@@ -26,7 +25,6 @@ from secateur.cluster.controller.view_commands import ViewCommands
 from secateur.cluster.peers import Peers
 from secateur.errors import Error, InternalError, PartitionLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
-from secateur.protocol.catalog import CatchUp
 from secateur.protocol.codec import decode
 from secateur.protocol.recovery import ClusterRecord, ControllerState, GetReport, MemberReport
 
@@ -142,12 +140,11 @@ class Takeover:
             self._state.apply(copy)
         await self._state.all_reached()
         await self._view_commands.tell(catalog)
-        changing = self._state.changing_table
         reports = await self._reports_again()
+        if self.is_cold_start:
+            await self._catch_up(reports)
         while self._state.changing_table is not None:
             reports = await self._settled_alter(self._state.changing_table, state.changing_for)
-        if self.is_cold_start:
-            await self._catch_up(reports, None if changing is None else changing.origin)
         await self._table_commands.settle_tables(
             {member_id: [held.table_id for held in report.tables] for member_id, report in reports.items()}
         )
@@ -186,25 +183,21 @@ class Takeover:
             await asyncio.sleep(_ASK_AGAIN_S)
         return reports
 
-    async def _catch_up(self, reports: Mapping[str, MemberReport], settled: int | None) -> None:
-        """Have members whose disks have lost an ALTER TABLE take it over.
+    async def _catch_up(self, reports: Mapping[str, MemberReport]) -> None:
+        """Have members whose disks have lost an ALTER TABLE take it over, before one that is under way is settled.
 
         As of a member that returns, new partitions of which it is the only owner are empty; others are built.
-
-        Args:
-            reports: The reports of the members.
-            settled: The origin of a table whose members have all altered it by now, whatever they have reported.
         """
         for table in self._state.catalog.tables():
-            for member_id, report in reports.items():
-                has_older = any(held.origin == table.origin and held.version < table.version for held in report.tables)
-                if has_older and table.origin != settled:
-                    detail = f"its disk has lost an ALTER TABLE {table.name}"
-                    self._state.events.add("data_directory_damaged", member_id, detail)
-                    try:
-                        await self._state.call(member_id, CatchUp(await encoded_table(table), (), is_current=True))
-                    except Error as error:
-                        _log.warning("member %s does not follow ALTER TABLE %s: %s", member_id, table.name, error)
+            behind = [
+                member_id
+                for member_id, report in reports.items()
+                if any(held.origin == table.origin and held.version < table.version for held in report.tables)
+            ]
+            for member_id in behind:
+                detail = f"its disk has lost an ALTER TABLE {table.name}"
+                self._state.events.add("data_directory_damaged", member_id, detail)
+            await self._table_commands.follow(table, behind)
 
     def _tell_of_disks(self, losses: DiskLosses) -> None:
         for member_id, why in losses.members.items():

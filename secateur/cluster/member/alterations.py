@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 import numpy as np
+from msgspec import structs
 
 from secateur.cluster.write_latch import LoadLeases, WriteLatch
 from secateur.errors import LoadFailedError, SchemeError
@@ -109,16 +110,19 @@ class Alterations:
             self._end(load_id, _ABORTED)
 
     def follow(self, table: TableDef) -> None:
-        """Take over what was altered while this member was away, if it has the table as it was before.
+        """Take over the columns that were altered while this member was away, if it has the table as it was before.
+
+        It has the ranges of before then, which may have changed as well.
 
         Raises:
             NullKeyError: A disk has lost what made a column NOT NULL.
         """
-        succession = table.succession
-        if succession is None or self._store.find(table.table_id) or not self._store.find(succession.before):
+        before = None if table.succession is None else self._store.find(table.succession.before)
+        if before is None or self._store.find(table.table_id):
             return
-        self._store.alter_table(table, self._store.hosted(succession.before))
-        self._adopt(table)
+        followed = structs.replace(table, scheme_or_reference=before.scheme, version=before.version)
+        self._store.alter_table(followed, self._store.hosted(before.table_id))
+        self._adopt(followed)
 
     def under_way(self) -> list[str]:
         """The ids of the changes that have not ended."""

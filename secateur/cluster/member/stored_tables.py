@@ -183,6 +183,9 @@ class StoredTables:
         """Have a table that the other members have already; this member is about to join, or to return."""
         table = await resolved_table(request.message.table, self._threads)
         self._alterations.follow(table)
+        for known in self._store.tables():
+            if known.origin == table.origin and known.table_id != table.table_id:
+                self._forget(known.table_id)  # it was altered several times meanwhile: nobody names it so any more
         is_here = self._store.find(table.table_id) is not None
         if is_here:
             self._built_copies.give_up(table.table_id)
@@ -208,11 +211,14 @@ class StoredTables:
         table_id = request.message.table_id
         for dropped in self._dropped_meanwhile:
             dropped.add(table_id)
+        self._forget(table_id)
+        return await self._recorded()
+
+    def _forget(self, table_id: int) -> None:
         self._store.drop_table(table_id)
         self._built_copies.forget_table(table_id)
         self._replication.forget(table_id)
         self._places.remove_table(table_id)
-        return await self._recorded()
 
     async def commit_alter(self, request: Request[catalog.CommitAlter]) -> Reply[Acknowledged]:
         """Have the table as it was prepared."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from secateur.cluster.controller import CopyLost, DiskLosses, lost_by
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
-from secateur.partitioning.tables import Column, TableDef
+from secateur.partitioning.tables import Column, Succession, TableDef
 from secateur.partitioning.topology import MemberAddress, Ownership, Topology
 from secateur.partitioning.types import SqlType, TypeKind
 from secateur.protocol import ClusterRecord, HeldTable, LastLoad, MemberReport
@@ -87,6 +87,35 @@ def test_a_partition_of_a_range_that_no_disk_has_is_made_by_one_member() -> None
     assert found == DiskLosses({}, (CopyLost(GROUP, 0, "m2"),), "")
 
 
+ALTERED = replace(TABLE, table_id=7, version=4, created_as=1, succession=Succession(5, ("k",), b""))
+"""Altered for the third time: the ids before were 1, 4 and 5."""
+
+
+def altered(**held: tuple[int, int]) -> DiskLosses:
+    """What is lost where members have the table under such an id, in such a version."""
+    reports = {
+        address.id: _report(address, HeldTable(*held[address.id], partitions=WHOLE[address.id], created_as=1))
+        for address in ADDRESSES
+    }
+    return DiskLosses.of([ALTERED], TOPOLOGY, reports, ())
+
+
+def test_a_disk_that_has_lost_the_last_change_of_columns_follows() -> None:
+    assert altered(m1=(7, 4), m2=(5, 3), m3=(7, 4)) == DiskLosses({}, (), "")
+    assert altered(m1=(9, 5), m2=(5, 3), m3=(7, 4)) == DiskLosses({}, (), ""), "another change is under way"
+
+
+def test_a_member_that_has_lost_several_changes_of_columns_is_of_no_use() -> None:
+    """It was taken for an owner, and had no rows that it could have made those of now from."""
+    found = altered(m1=(7, 4), m2=(4, 2), m3=(5, 3))
+    assert list(found.members) == ["m2"]
+    assert (found.copies, found.lost) == ((), "")
+
+
+def test_a_table_that_all_disks_have_as_it_was_long_ago_is_lost() -> None:
+    assert altered(m1=(4, 2), m2=(4, 2), m3=(1, 1)).lost == "partition 0 of t is on m1, m2 only"
+
+
 def test_a_member_without_a_table_that_others_have_is_of_no_use() -> None:
     reports = {
         address.id: _report(address, HeldTable(TABLE.table_id, TABLE.version, partitions=WHOLE[address.id]))
@@ -153,3 +182,18 @@ def test_a_member_comes_back_with_all_that_it_was_the_last_to_have_or_not_at_all
     told = {TABLE.table_id: LastLoad(7, "seventh"), 9: LastLoad(8, "of a table that was dropped")}
     found = lost_by(_report(ADDRESSES[0], held), [TABLE, REPLICATED], topology, told)
     assert found.partition(":")[0] == lost
+
+
+@pytest.mark.parametrize(
+    ("held", "lost"),
+    [
+        (HeldTable(7, 4, created_as=1), ""),
+        (HeldTable(5, 3, created_as=1), ""),
+        (HeldTable(4, 2, created_as=1), "its disk has lost what ALTER TABLE t has changed"),
+        (HeldTable(6, 4, created_as=1), "its disk has lost what ALTER TABLE t has changed"),
+    ],
+    ids=["everything", "a change less", "two changes less", "a change that was given up without it"],
+)
+def test_a_member_comes_back_if_it_can_follow_the_changes_of_columns(held: HeldTable, lost: str) -> None:
+    topology = Topology(6, ADDRESSES[1:], TOPOLOGY.owners)
+    assert lost_by(_report(ADDRESSES[0], held), [ALTERED], topology, {}).partition(":")[0] == lost
