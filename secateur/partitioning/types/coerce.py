@@ -56,6 +56,7 @@ _HUGEINT_MAX: Final = 10**38 - 1
 _BIGINT: Final = TypeKind.BIGINT
 _VARCHAR: Final = TypeKind.VARCHAR
 _DOUBLE: Final = TypeKind.DOUBLE
+_TIMESTAMP: Final = TypeKind.TIMESTAMP
 _BIGINT_MIN: Final = -(1 << 63)
 _BIGINT_MAX: Final = (1 << 63) - 1
 
@@ -85,6 +86,7 @@ def coerce(value: Any, type_: SqlType, *, column: str | None = None) -> Any:
         (given is int and kind is _BIGINT and _BIGINT_MIN <= value <= _BIGINT_MAX)
         or (given is str and kind is _VARCHAR and value.isascii())
         or (given is float and kind is _DOUBLE)
+        or (given is datetime and kind is _TIMESTAMP and value.tzinfo is None and not value.fold)
     ):
         return value
     try:
