@@ -45,7 +45,7 @@ from secateur.planner.prune.external_scan import external_scan
 from secateur.planner.prune.scan_reading import QueryReading, ScanReading, ScanRows, read_query, rows_of_scans
 from secateur.planner.prune.shown import conjunction_text
 from secateur.planner.row_estimates import Estimate, estimate_of
-from secateur.planner.stages import DistributedQuery, Schemas, as_written, distributed, ends_on_one_partition, staged
+from secateur.planner.stages import DistributedQuery, as_written, distributed, ends_on_one_partition, staged
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.join_keys import PlanStep, find_join_keys
 from secateur.planner.text.hoisted_lists import lists_agree
@@ -245,10 +245,7 @@ class BoundSelect:
         """DuckDB's plan of it, over all columns of its tables."""
         if is_unsettled(self._query):
             return Unreadable("it reads the clock in a place where that is not taken out of it")
-        whole = {
-            scan.relation: {column.name: column.type for column in scan.visible_columns} for scan in self._query.scans
-        }
-        return bind_to_plan(default_kernel(), self._query.sql, whole, self._samples)
+        return bind_to_plan(default_kernel(), self._query.sql, self._query.relations, self._samples)
 
     @cached_property
     def _repeatable(self) -> AnyRelation | None:
@@ -267,7 +264,7 @@ class BoundSelect:
 
     def _describe(self) -> None:
         self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
-        self.columns = _described(self._query, self._schemas, self._params)
+        self.columns = _described(self._query, self._params)
         # After the user's own text is bound, because its errors and the names of its columns are the user's.
         self._query = self._settled(self._query)
 
@@ -377,17 +374,13 @@ def _read_in_parts(scans: tuple[ScanPlan, ...], at_readers: PartialAtReaders) ->
     return (replace(scan, external=replace(scan.external, at_readers=at_readers)),)
 
 
-def _described(query: Query, schemas: Schemas, params: Sequence[Any]) -> tuple[tuple[str, str], ...]:
+def _described(query: Query, params: Sequence[Any]) -> tuple[tuple[str, str], ...]:
     """The result columns, from DuckDB's binder; its errors get positions in the user's text."""
     try:
-        described = default_kernel().describe(query.sql, schemas, list(params))
+        described = default_kernel().describe(query.sql, query.relations, list(params), are_tables=True)
         return tuple((_own_name(name, query), text) for name, text in described)
     except (ProgrammingError, DataError) as error:
-        raise in_users_terms(
-            error,
-            query,
-            {scan.relation: {column.name: column.type for column in scan.visible_columns} for scan in query.scans},
-        ) from None
+        raise in_users_terms(error, query, query.relations) from None
 
 
 def _own_name(name: str, query: Query) -> str:

@@ -375,6 +375,11 @@ class Rights:
         """The value of a claim; None without it."""
         return self.token.claims.get(name)
 
+    @property
+    def _has_grants(self) -> bool:
+        """Whether it may list tables: those with a grant."""
+        return self.tables is not None and any(self.tables.values())
+
     def may_name(self, table: str) -> bool:
         """Whether something may be done with a table, by its case-folded name: then its columns may be known."""
         return self.tables is None or any(table in granted for granted in self.tables.values())
@@ -386,7 +391,7 @@ class Rights:
 
     def listed(self, name: str) -> PolicyFilter | None:
         """The condition on the rows of a system table, by its name; None where all may be read, or none."""
-        if self.tables is None or not any(self.tables.values()):
+        if self.tables is None or not self._has_grants:
             return None
         if f"secateur.{name}" not in _LISTING - self.tables[Privilege.SELECT]:
             return None
@@ -411,7 +416,7 @@ class Rights:
                 )
             return
         missing = frozenset(tables) - self.tables[Privilege.SELECT]
-        if missing and any(self.tables.values()):
+        if missing and self._has_grants:
             missing -= _LISTING
         if missing:
             raise self._refusal([TableGrant(table, Privilege.SELECT) for table in missing])

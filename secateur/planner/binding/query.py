@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from secateur.errors import DatabaseError, LimitExceededError, NotSupportedError, ProgrammingError, UnknownTableError
 from secateur.partitioning.tables.row_ids import WITH_ROW_IDS
 from secateur.partitioning.tables.table import Column, ExternalTable, TableDef
+from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.sql_text import folded, quoted
 from secateur.planner.binding.catalog_view import MAIN, find_relation
 from secateur.planner.binding.functions import doubtful_calls, refuse_calls
@@ -100,6 +101,11 @@ class Query:
     is_placed: bool = False
     is_ordered: bool = False
     settled: str = ""
+
+    @property
+    def relations(self) -> dict[str, dict[str, SqlType]]:
+        """The columns that it can name of each scan, by the name of its relation."""
+        return {scan.relation: {column.name: column.type for column in scan.visible_columns} for scan in self.scans}
 
     def refusal(self, reason: str, location: int | None) -> str:
         """Return the reason why rows are gathered, with advice and with its place in the text, if that is known.
