@@ -681,6 +681,15 @@ fn fold(wanted: &Aggregate, values: Option<&[Value]>, rows: &[usize], is_alone: 
     let present: Vec<&Value> = chosen().filter(|value| **value != Value::Null).collect();
     Some(match wanted.function.as_str() {
         "count" => Value::Int(present.len() as i128),
+        "count_distinct" => {
+            let mut seen: HashSet<Out> = HashSet::new();
+            for value in present {
+                let mut key = Out::new();
+                value.write(&mut key)?;
+                seen.insert(key);
+            }
+            Value::Int(seen.len() as i128)
+        }
         _ if present.is_empty() => Value::Null,
         "min" => present
             .into_iter()

@@ -41,6 +41,7 @@ class SqlAggregate:
         takes_distinct: Whether it ignores NULL, and DISTINCT may be split.
         is_chosen: Whether it is one of the values, or NULL; of a column by which rows are grouped, it is that column.
         kernel: What the arrow kernel computes for it; None: DuckDB does.
+        distinct_kernel: The same with DISTINCT.
     """
 
     name: str
@@ -53,10 +54,19 @@ class SqlAggregate:
     takes_distinct: bool = False
     is_chosen: bool = False
     kernel: AggregateFunction | None = None
+    distinct_kernel: AggregateFunction | None = None
 
 
 _ROWS: Final = (
-    SqlAggregate("count", ("count",), "sum", of_nothing=0, takes_distinct=True, kernel=AggregateFunction.COUNT),
+    SqlAggregate(
+        "count",
+        ("count",),
+        "sum",
+        of_nothing=0,
+        takes_distinct=True,
+        kernel=AggregateFunction.COUNT,
+        distinct_kernel=AggregateFunction.COUNT_DISTINCT,
+    ),
     SqlAggregate("count_star", ("count_star",), "sum", of_nothing=0, kernel=AggregateFunction.COUNT_ROWS),
     SqlAggregate("sum", ("sum",), takes_distinct=True, kernel=AggregateFunction.SUM),
     SqlAggregate("min", ("min",), takes_distinct=True, is_chosen=True, kernel=AggregateFunction.MIN),

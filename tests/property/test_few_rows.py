@@ -61,7 +61,8 @@ PARTITIONS = ("HASH (customer) PARTITIONS 7", "HASH (customer, line) PARTITIONS 
 CUSTOMERS = 20
 AGGREGATES = (
     "count(*)", "count({c})", "sum(price)", "sum(wide)", "sum(tiny)", "sum(number)", "min({c})", "max(text)",
-    "avg(tiny)", "min(price)", "sum(ratio)",
+    "avg(tiny)", "min(price)", "sum(ratio)", "count(DISTINCT {c})", "count(*) FILTER (WHERE tiny > 0)",
+    "sum(tiny) FILTER (WHERE text = 'a' OR flag)",
 )  # fmt: skip
 CONDITIONS = (
     "text = 'a'", "text > ''", "text IN ('a', 'é🌳')", "text IS NULL", "text LIKE 'a%'", "tiny >= 0", "tiny <> 3",

@@ -307,6 +307,15 @@ class Statement:
                 "count({expr})",
             ]
         )
+        if rng.random() < 0.2:
+            passes = f" FILTER (WHERE {self._condition(0)})"
+            call = rng.choice(
+                [
+                    f"count(DISTINCT {rng.choice(['k', 'flag', 'day', 'ts', 'u', 't', 'i', 'b', '{any}', '{expr}'])})",
+                    f"count(*){passes}",
+                    f"{rng.choice(['sum', 'avg', 'min', 'max', 'count'])}({{num}}){passes}",
+                ]
+            )
         ordered = rng.choice(["k", "flag", "day", "clock", "ts", "atz", "raw", "u", *NUMERIC])
         return call.format(any=rng.choice(list(TYPES)), num=rng.choice(NUMERIC), ordered=ordered, expr=self._number())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, assert_never
+from typing import Final
 
 from msgspec import structs
 
@@ -23,15 +23,26 @@ from secateur.engine.kernels.arrow.fragment import (
     ConstantExpression,
     Expression,
     OrderTerm,
+    ScalarFunction,
     SourceJoin,
     columns_in,
     slot_name,
 )
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 from secateur.planner.aggregates import AGGREGATES
 from secateur.planner.arrow.constants import DeclineError, KernelDeclined, sql_type
 from secateur.planner.arrow.sources import JoinInput, Step, never_null, read_table, sources_of
-from secateur.planner.arrow.values import BOOLEAN, DOUBLE, Column, ValueCompiler, all_of, is_fixed, is_orderable, known
+from secateur.planner.arrow.values import (
+    BOOLEAN,
+    DOUBLE,
+    Column,
+    ValueCompiler,
+    all_of,
+    can_be_chosen,
+    is_fixed,
+    is_orderable,
+    known,
+)
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.expression_sql import BoundText
@@ -43,6 +54,9 @@ _NODES_MAX: Final = 1000
 _DEPTH_MAX: Final = 200
 _BIGINT: Final = SqlType(TypeKind.BIGINT)
 _HUGEINT: Final = SqlType(TypeKind.HUGEINT)
+_ONE: Final = ConstantExpression(1, SqlType(TypeKind.INTEGER))
+_COUNTED_APART: Final = WORD_INTEGERS | {TypeKind.BOOLEAN, TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP}
+"""The kinds of which Arrow tells values apart as DuckDB does: it has two zeros, and NaN that equals nothing."""
 _KINDS: Final = {
     "INNER": SourceJoin.INNER,
     "LEFT": SourceJoin.LEFT,
@@ -424,21 +438,32 @@ def _aggregate_of(call: ex.AnyExpression, compiler: ValueCompiler) -> ArrowAggre
 def _aggregate(call: ex.AnyExpression, compiler: ValueCompiler) -> ArrowAggregate:
     if not isinstance(call, ex.AggregateCall) or call.name not in AGGREGATES:
         raise DeclineError(f"{call.name if isinstance(call, ex.AggregateCall) else 'a window'} is left to DuckDB")
-    if call.is_distinct or call.filter is not None or call.order_bys is not None or call.state_export:
-        raise DeclineError(f"{call.name} with DISTINCT, FILTER or ORDER BY")
-    match AGGREGATES[call.name].kernel, call.children:
+    if call.order_bys is not None or call.state_export:
+        raise DeclineError(f"{call.name} with ORDER BY")
+    row = AGGREGATES[call.name]
+    passes = None if call.filter is None else compiler.condition(call.filter)
+    match row.distinct_kernel if call.is_distinct else row.kernel, call.children:
         case AggregateFunction.COUNT_ROWS, ():
+            if passes is not None:
+                return ArrowAggregate(AggregateFunction.COUNT, _where(passes, _ONE), _BIGINT)
             return ArrowAggregate(AggregateFunction.COUNT_ROWS, None, _BIGINT)
         case (AggregateFunction.SUM | AggregateFunction.AVG) as function, (child,):
             argument = compiler.summand(child)
         case AggregateFunction() as function, (child,):
             argument = compiler.of_rows(child)
         case _:
-            raise DeclineError(f"{call.name} is left to DuckDB")
+            raise DeclineError(f"{call.name}{'(DISTINCT)' if call.is_distinct else ''} is left to DuckDB")
     type_ = _result_type(function, argument.type)
     if type_ != sql_type(call.return_type):
         raise DeclineError(f"{call.name} is {call.return_type.sql} in DuckDB and {type_} here")
-    return ArrowAggregate(function, argument, type_)
+    return ArrowAggregate(function, argument if passes is None else _where(passes, argument), type_)
+
+
+def _where(passes: Expression, value: Expression) -> Expression:
+    """A value where a condition is true, else NULL: an aggregate of these has the rows that pass a FILTER."""
+    if not can_be_chosen(value.type):
+        raise DeclineError(f"FILTER before {value.type}")
+    return CallExpression(ScalarFunction.CASE, (passes, value), value.type)
 
 
 def _result_type(function: AggregateFunction, type_: SqlType) -> SqlType:
@@ -448,13 +473,13 @@ def _result_type(function: AggregateFunction, type_: SqlType) -> SqlType:
     match function:
         case AggregateFunction.COUNT_ROWS | AggregateFunction.COUNT:
             return _BIGINT
+        case AggregateFunction.COUNT_DISTINCT if type_.kind in _COUNTED_APART:
+            return _BIGINT
         case AggregateFunction.MIN | AggregateFunction.MAX if is_orderable(type_):
             return type_
         case AggregateFunction.AVG if is_number and type_.scale <= SCALE_MAX:
             return DOUBLE
         case AggregateFunction.SUM if is_number:
             return DOUBLE if type_.is_float else SqlType(TypeKind.DECIMAL, 38, type_.scale) if is_decimal else _HUGEINT
-        case AggregateFunction.MIN | AggregateFunction.MAX | AggregateFunction.AVG | AggregateFunction.SUM:
-            raise DeclineError(f"{function.value} of {type_}")
         case _:
-            assert_never(function)
+            raise DeclineError(f"{function.value} of {type_}")

@@ -85,6 +85,11 @@ def is_orderable(type_: SqlType) -> bool:
     return type_.kind not in OPAQUE
 
 
+def can_be_chosen(type_: SqlType) -> bool:
+    """Whether the kernel has CASE of a type."""
+    return type_.is_integer or type_.kind in _CASE_KINDS
+
+
 def all_of(conditions: Sequence[Expression]) -> Expression | None:
     """The AND of conditions; None of none.
 
@@ -454,7 +459,7 @@ class ValueCompiler:
 
     def _case(self, case: ex.Case) -> Expression:
         type_ = sql_type(case.return_type)
-        if not type_.is_integer and type_.kind not in _CASE_KINDS:
+        if not can_be_chosen(type_):
             raise DeclineError(f"CASE of {type_}")
         arguments: list[Expression] = []
         for check in case.case_checks:

@@ -35,6 +35,8 @@ _THREADED_ROWS_MIN: Final = 200_000
 _FEW_GROUPS_MAX: Final = 64
 """Up to so many groups, the results are finished one by one, because Arrow's functions cost more to start."""
 _HUGEINT: Final = pa.decimal128(38, 0)
+_DISTINCT: Final = "count_distinct"
+_PRESENT: Final = pc.CountOptions(mode="only_valid")
 _SKIP_NULLS: Final = pc.ScalarAggregateOptions(skip_nulls=True, min_count=1)
 _MIN_MAX: Final = pc.get_function("min_max")
 
@@ -43,7 +45,7 @@ _MIN_MAX: Final = pc.get_function("min_max")
 class _Primitive:
     """An aggregate of Arrow over the argument at a position.
 
-    ``count_all`` (argument None), ``count``, ``sum``, ``min`` or ``max``.
+    ``count_all`` (argument None), ``count``, ``count_distinct``, ``sum``, ``min`` or ``max``.
     """
 
     name: str
@@ -106,7 +108,8 @@ def _compile_global(primitives: Sequence[_Primitive]) -> Callable[[EvaluationCon
             elif primitive.name == "count":
                 scalar = pa.scalar(row_count - values[primitive.argument].null_count, pa.int64())
             else:
-                scalar = functions[primitive.name].call([values[primitive.argument]], _SKIP_NULLS)
+                options = _PRESENT if primitive.name == _DISTINCT else _SKIP_NULLS
+                scalar = functions[primitive.name].call([values[primitive.argument]], options)
             computed.append(pa.repeat(scalar, 1))
         return (), computed
 
@@ -126,7 +129,12 @@ def _compile_grouped(
         ]
     )
     specs = [
-        ([] if primitive.argument is None else f"a{primitive.argument}", f"hash_{primitive.name}", None, f"r{position}")
+        (
+            [] if primitive.argument is None else f"a{primitive.argument}",
+            f"hash_{primitive.name}",
+            _PRESENT if primitive.name == _DISTINCT else None,
+            f"r{position}",
+        )
         for position, primitive in enumerate(primitives)
     ]
     node = acero.Declaration("aggregate", acero.AggregateNodeOptions(specs, keys=key_names))
@@ -154,6 +162,8 @@ def _primitives(aggregate: ArrowAggregate, arguments: Sequence[Expression]) -> l
             return [_Primitive("sum", position), _Primitive("count", position)]
         case AggregateFunction.COUNT:
             return [_Primitive("count", position)]
+        case AggregateFunction.COUNT_DISTINCT:
+            return [_Primitive(_DISTINCT, position)]
         case AggregateFunction.SUM:
             return [_Primitive("sum", position)]
         case AggregateFunction.MIN:
@@ -175,7 +185,7 @@ def _guard(arguments: Sequence[Expression]) -> Callable[[ArrowAggregate], Callab
             return None
         position, type_ = arguments.index(aggregate.argument), aggregate.argument.type
         match aggregate.function:
-            case AggregateFunction.COUNT_ROWS | AggregateFunction.COUNT:
+            case AggregateFunction.COUNT_ROWS | AggregateFunction.COUNT | AggregateFunction.COUNT_DISTINCT:
                 return None
             case AggregateFunction.MIN | AggregateFunction.MAX:
                 return (lambda values, _count: _refuse_nan(values[position])) if type_.is_float else None
@@ -223,7 +233,13 @@ def _finisher(aggregate: ArrowAggregate) -> Callable[..., pa.Array]:
     """From the arrays of :func:`_primitives` to the aggregate's own type."""
     wanted = compute_type(aggregate.type)
     match aggregate.function:
-        case AggregateFunction.COUNT_ROWS | AggregateFunction.COUNT | AggregateFunction.MIN | AggregateFunction.MAX:
+        case (
+            AggregateFunction.COUNT_ROWS
+            | AggregateFunction.COUNT
+            | AggregateFunction.COUNT_DISTINCT
+            | AggregateFunction.MIN
+            | AggregateFunction.MAX
+        ):
             return lambda values: values
         case AggregateFunction.SUM:
             return lambda sums: sums if sums.type.equals(wanted) else _widened(sums, wanted)

@@ -27,6 +27,7 @@ class AggregateFunction(Enum):
 
     COUNT_ROWS = "count_rows"
     COUNT = "count"
+    COUNT_DISTINCT = "count_distinct"
     SUM = "sum"
     MIN = "min"
     MAX = "max"

@@ -180,6 +180,8 @@ def _fold(aggregate: ArrowAggregate, *, is_one_group: bool) -> _Folded | None:
             return None
         case AggregateFunction.COUNT:
             return _Folded(argument.name, True, len)
+        case AggregateFunction.COUNT_DISTINCT:
+            return _Folded(argument.name, False, lambda values: len(set(values)))
         case AggregateFunction.MIN | AggregateFunction.MAX:
             pick: _Fold = min if aggregate.function is AggregateFunction.MIN else max
             return (
