@@ -262,7 +262,7 @@ class Statement:
 
     def _projection(self) -> str:
         items = self.rng.sample(list(TYPES), self.rng.randint(1, 4)) + [
-            self._number() for _ in range(self.rng.choice([0, 0, 1]))
+            self.rng.choice([self._number, self._number, self._text])() for _ in range(self.rng.choice([0, 0, 1]))
         ]
         distinct = "DISTINCT " if self.rng.random() < 0.15 else ""
         listed = (
@@ -319,6 +319,11 @@ class Statement:
         ordered = rng.choice(["k", "flag", "day", "clock", "ts", "atz", "raw", "u", *NUMERIC])
         return call.format(any=rng.choice(list(TYPES)), num=rng.choice(NUMERIC), ordered=ordered, expr=self._number())
 
+    def _text(self) -> str:
+        return self.rng.choice(
+            ["upper(k)", "lower(k)", "k || k", "k || '-é'", "'x' || lower(k || 'Y')", "upper(k) || k"]
+        )
+
     def _number(self) -> str:
         rng = self.rng
         left = rng.choice([*SIGNED, "d", "n", "ut"])
@@ -361,6 +366,8 @@ class Statement:
         if draw < 0.7:
             return f"{column} BETWEEN {self._constant(column)} AND {self._constant(column)}"
         if draw < 0.75:
+            if rng.random() < 0.2:
+                return f"{self._text()} {rng.choice(['=', '<', '<>'])} {rng.choice(['A', 'aa', 'AB-é'])!r}"
             return f"k {rng.choice(['LIKE', 'NOT LIKE'])} {rng.choice(['a%', '%b', '%a%', 'é%', '%_%', 'ab'])!r}"
         if draw < 0.8:
             return f"{rng.choice(SIGNED)} {self._operator()} {rng.choice(SIGNED)}"

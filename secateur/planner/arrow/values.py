@@ -32,6 +32,7 @@ from secateur.planner.tree.types import INSTANTS, is_exact
 
 BOOLEAN: Final = SqlType(TypeKind.BOOLEAN)
 DOUBLE: Final = SqlType(TypeKind.DOUBLE)
+VARCHAR: Final = SqlType(TypeKind.VARCHAR)
 
 Column: TypeAlias = Expression | ex.BoundParameter | KernelDeclined
 """A column of a relation: what computes it, a parameter whose type is that of its value, or why only DuckDB has it."""
@@ -234,6 +235,8 @@ class ValueCompiler:
                 return self._like(searched, pattern)
             case "!~~", (searched, pattern):
                 return _not(self._like(searched, pattern))
+            case "upper" | "lower" | "||", texts if any(map(self._reads, texts)):
+                return CallExpression(ScalarFunction(call.name), tuple(map(self._as_text, texts)), VARCHAR)
             case name, (values, needle) if name in CONTAINS and values.return_type.id == "LIST":
                 return self._search(needle, values)
             case _:
@@ -256,6 +259,13 @@ class ValueCompiler:
                 return self._coalesce(first, default)
             case name, _:
                 raise DeclineError(f"{name} is left to DuckDB")
+
+    def _as_text(self, node: ex.AnyExpression) -> Expression:
+        """A text, which may be a constant."""
+        found = self.value(node)
+        if found.type != VARCHAR or isinstance(found, ParameterExpression):
+            raise DeclineError(f"a {found.type} where a text stands")
+        return found
 
     # Comparisons
 

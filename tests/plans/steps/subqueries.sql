@@ -531,7 +531,7 @@ scan orders: all 271 partitions
 scan vip: all 7 partitions
   because customer_id is compared with lower(orders.customer_id), which is neither a constant nor a parameter: pass its value as a parameter
   columns: customer_id
-serving: no, its expressions, types or clauses need a kernel over whole columns
+serving: no, it does not find the rows that it joins by their keys
 when distributed: in 3 stages
   x0 scan vip: at the members over vip, to every member
   x1 join orders: at the members over orders, x0, to the coordinator

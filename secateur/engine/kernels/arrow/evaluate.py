@@ -72,6 +72,14 @@ _MATCHES: Final = {
     ScalarFunction.ENDS_WITH: pc.get_function("ends_with"),
     ScalarFunction.CONTAINS: pc.get_function("match_substring"),
 }
+_CASES: Final = {
+    ScalarFunction.UPPER: pc.get_function("ascii_upper"),
+    ScalarFunction.LOWER: pc.get_function("ascii_lower"),
+}
+_IS_ASCII: Final = pc.get_function("string_is_ascii")
+_ALL: Final = pc.get_function("all")
+_JOIN: Final = pc.get_function("binary_join_element_wise")
+_NO_SEPARATOR: Final = pa.scalar("")
 _IS_NULL: Final = pc.get_function("is_null")
 _IS_VALID: Final = pc.get_function("is_valid")
 _IS_IN: Final = pc.get_function("is_in")
@@ -126,6 +134,11 @@ def _compile_call(call: CallExpression) -> Evaluator:
             return _compile_case(call)
         case ScalarFunction.STARTS_WITH | ScalarFunction.ENDS_WITH | ScalarFunction.CONTAINS:
             return _compile_match(call)
+        case ScalarFunction.UPPER | ScalarFunction.LOWER:
+            return _compile_change_of_case(call)
+        case ScalarFunction.CONCATENATE:
+            texts = list(map(compile_expression, call.arguments))
+            return lambda scope: _JOIN.call([*(text(scope) for text in texts), _NO_SEPARATOR])
         case ScalarFunction.GREATER | ScalarFunction.GREATER_EQUAL if call.arguments[0].type.is_float:
             # NaN > 1 is true in SQL: "not <=" says so, and keeps NULL. The constant on the right is never NaN.
             below = _binary(_COMPUTE[_NAN_OK_FLIP[call.function]], call.arguments[0], call.arguments[1])
@@ -175,6 +188,18 @@ def _compile_match(call: CallExpression) -> Evaluator:
     assert isinstance(pattern, ConstantExpression)
     options = pc.MatchSubstringOptions(pattern.value)
     return lambda scope: function.call([inner(scope)], options)
+
+
+def _compile_change_of_case(call: CallExpression) -> Evaluator:
+    function, inner = _CASES[call.function], compile_expression(call.arguments[0])
+
+    def evaluate(scope: EvaluationContext) -> Datum:
+        texts = inner(scope)
+        if _ALL.call([_IS_ASCII.call([texts])]).as_py() is False:
+            raise InexactError("a text beyond ASCII in another case")
+        return function.call([texts])
+
+    return evaluate
 
 
 def _compile_in(call: CallExpression) -> Evaluator:

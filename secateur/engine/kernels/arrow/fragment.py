@@ -196,6 +196,10 @@ class ScalarFunction(Enum):
     STARTS_WITH = "starts_with"
     ENDS_WITH = "ends_with"
     CONTAINS = "contains"
+    UPPER = "upper"
+    """Of a text of ASCII, as LOWER: any other is left to DuckDB, which changes the case of some letters otherwise."""
+    LOWER = "lower"
+    CONCATENATE = "||"
 
 
 class ColumnExpression(msgspec.Struct, frozen=True, array_like=True, tag="column", tag_field="kind"):

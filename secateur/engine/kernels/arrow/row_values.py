@@ -264,6 +264,12 @@ def _compile_call(call: CallExpression, positions: Mapping[str, int]) -> RowEval
             return lambda row, params: second(row, params) if (value := first(row, params)) is None else value
         case ScalarFunction.CASE, _:
             return _compile_case(arguments)
+        case ScalarFunction.UPPER, [inner]:
+            return _of_ascii(str.upper, inner)
+        case ScalarFunction.LOWER, [inner]:
+            return _of_ascii(str.lower, inner)
+        case ScalarFunction.CONCATENATE, [first, second]:
+            return _null_or(operator.add, first, second)
         case _:
             raise DeclinedError(f"{function.value} is not computed over one row")
 
@@ -272,6 +278,16 @@ def _null_or(function: Callable[[Any, Any], Any], left: RowEvaluator, right: Row
     def evaluate(row: Sequence[Any], params: Sequence[Any]) -> Any:
         first, second = left(row, params), right(row, params)
         return None if first is None or second is None else function(first, second)
+
+    return evaluate
+
+
+def _of_ascii(function: Callable[[str], str], inner: RowEvaluator) -> RowEvaluator:
+    def evaluate(row: Sequence[Any], params: Sequence[Any]) -> Any:
+        text = inner(row, params)
+        if text is not None and not text.isascii():
+            raise DeclinedError(f"{text!r} in another case")
+        return None if text is None else function(text)
 
     return evaluate
 
