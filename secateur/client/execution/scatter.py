@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from secateur.client.dbapi.rows import Rows
 from secateur.client.dbapi.stats import QueryStats
+from secateur.client.execution.reads import Read, SelectResult
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.member_calls import MEMBERS_AT_ONCE
 from secateur.client.session import Session
@@ -38,7 +39,22 @@ from secateur.protocol.statements import ResultColumn, SelectStatement
 from secateur.wire import ShortTable, decode_tables
 
 
-def are_few(statement: SelectStatement, partitions: int) -> bool:
+def scatter(read: Read) -> SelectResult | None:
+    """The answer of the owners of a few partitions, all of whom the client asks itself; None where a member has to."""
+    call, partitions = read.call, read.route.partitions
+    statement = call.statement
+    if partitions is None or not read.pruning or read.wanted.is_profiled or not _are_few(statement, len(partitions)):
+        return None  # before the owner of each is looked for, which a client may have to ask for
+    primary = read.topology.ownership(statement.scans[0].group).primary
+    by_owner: dict[str, list[int]] = {}
+    for partition in partitions:
+        by_owner.setdefault(primary(partition), []).append(partition)
+    return ask_owners(
+        call.session, read.topology, statement, read.params, by_owner, call.started_s, is_cached=call.cached
+    )
+
+
+def _are_few(statement: SelectStatement, partitions: int) -> bool:
     """Whether a client may ask the owners of so many partitions itself: not of all, and of no more than can be few."""
     merge = statement.merge
     return merge is not None and partitions < statement.partitions_total and partitions <= merge.partitions_max
@@ -53,7 +69,7 @@ def ask_owners(
     started_s: float,
     *,
     is_cached: bool,
-) -> tuple[pa.Table | ShortTable, QueryStats] | None:
+) -> SelectResult | None:
     """Run a statement whose partitions are on several members, if the client can merge their rows.
 
     Args:
@@ -72,7 +88,7 @@ def ask_owners(
         Error: An owner cannot be reached, or refuses: as for a statement that one member answers.
     """
     merge, partitions = statement.merge, sum(map(len, by_owner.values()))
-    if merge is None or not are_few(statement, partitions):
+    if merge is None or not _are_few(statement, partitions):
         return None
     if len(by_owner) > MEMBERS_AT_ONCE or not session.scatter_backoff.is_due(statement.plan_id):
         return None
@@ -115,7 +131,7 @@ def ask_owners(
         is_cached,
         (time.perf_counter() - started_s) * 1000,
     )
-    return rows, stats
+    return SelectResult(Rows(rows, statement.columns), stats)
 
 
 _ROWS_MAX: Final = 1_000

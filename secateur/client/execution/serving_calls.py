@@ -18,9 +18,11 @@ from typing import Any, Final, TypeAlias
 
 from secateur.client.channel_pool import ChannelPool
 from secateur.client.dbapi.rows import GRANT_BYTES, Rows, StreamedRows, as_table
-from secateur.client.dbapi.stats import QueryStats, UnreadStats
+from secateur.client.dbapi.stats import UnreadStats
+from secateur.client.execution.execute import StatementCall
+from secateur.client.execution.member_reads import rows_of
+from secateur.client.execution.reads import Served
 from secateur.client.execution.scatter import ask_owners
-from secateur.client.execution.select import rows_of
 from secateur.client.member_calls import name_member
 from secateur.client.session import Session
 from secateur.partitioning.topology.topology import Topology
@@ -31,9 +33,6 @@ from secateur.protocol.query import Execute
 from secateur.protocol.statements import SelectStatement
 from secateur.protocol.values import PACK_ERRORS, pack, pack_around, packers
 from secateur.wire import CallControl, ShortTable, decode_tables
-
-Served: TypeAlias = tuple[Rows | StreamedRows, QueryStats | UnreadStats]
-"""The rows of an execution, and what it has cost."""
 
 ServingCall: TypeAlias = Callable[[Session, CallControl, Sequence[Any], float], Served | None]
 """A function from a session, what ends its requests, plain parameters, and ``time.perf_counter()`` when the user
@@ -48,39 +47,32 @@ _PARTITIONS_MAX: Final = 64
 """The owners of more partitions are found faster all together, as the general way does."""
 
 
-def serving_call(
-    session: Session,
-    calls: dict[tuple[object, ...], ServingCall],
-    sql: str,
-    params: list[Any],
-    statement: SelectStatement,
-) -> ServingCall | None:
-    """The serving call of a plan that is known, compiled at its first use; None if it has none.
+def serve(call: StatementCall[SelectStatement]) -> Served | None:
+    """Run a plan that is known by its serving call, which is compiled at its first use; None if it has none.
 
     It is kept by the text and the classes of its parameters, where executions find it without the plan, unless that
     depends on more.
 
-    Args:
-        session: The session.
-        calls: Its :attr:`~Session.serving_calls` of before the plan was looked for, see :meth:`Session.forget_calls`.
-        sql: The text.
-        params: Its parameters, plain.
-        statement: The plan.
-
     Raises:
-        Error: As :attr:`Session.topology`.
+        Error: As :attr:`Session.topology`, or that of the attempt.
     """
+    session, sql, params, statement = call.session, call.sql, call.params, call.statement
+    calls, control = session.serving_calls, session.control  # the calls first, see Session.forget_calls
+    if control is None or not isinstance(params, list):
+        return None
     places = tuple(place for place in statement.typed if place < len(params))
     classes: tuple[object, ...] = tuple(map(type, params))
     if places or not NESTED.isdisjoint(classes):
         classes = classes_of(params), types_at(places, params)
-    call = calls.get((sql, *classes))
-    if call is None and _is_served(session, statement, len(params)):
-        call = _compiled(session, statement, session.topology)
+    serving: ServingCall | None = calls.get((sql, *classes))
+    if serving is None:
+        if not _is_served(session, statement, len(params)) or session.known(sql, params) is not statement:
+            return None
+        serving = _compiled(session, statement, session.topology)
         if len(calls) >= _CALLS_MAX:
             session.forget_calls()
-        calls[sql, *classes] = call
-    return call
+        calls[sql, *classes] = serving
+    return serving(session, control, params, call.started_s)
 
 
 def _is_served(session: Session, statement: SelectStatement, count: int) -> bool:
@@ -120,7 +112,7 @@ def _compiled(session: Session, statement: SelectStatement, topology: Topology) 
                     if not by_owner or len(statement.scans) != 1:
                         return None
                     merged = ask_owners(session, topology, statement, params, by_owner, started_s, is_cached=True)
-                    return None if merged is None else (Rows(merged[0], columns), merged[1])
+                    return None if merged is None else merged[:2]
                 (member,) = by_owner
                 place = member, session.channels(member)
             finally:

@@ -11,19 +11,17 @@ The copies live in a closed database of this process, which is imported with the
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import pyarrow as pa
 
-from secateur.client.dbapi.rows import as_table
 from secateur.client.execution.execute import StatementCall
-from secateur.client.execution.select import run_select
+from secateur.client.execution.select import run_query, run_select
 from secateur.client.execution.verify import same_rows
 from secateur.client.session import Session
-from secateur.errors import InterfaceError, PruningMismatchError
+from secateur.errors import PruningMismatchError
 from secateur.partitioning.tables.row_ids import WITH_ROW_IDS, without_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.arrow_layout import without_struct_offsets
@@ -45,7 +43,7 @@ _OURS: Final = "rows that the change leaves"
 
 C = TypeVar("C", bound=ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement])
 
-_Rows = tuple[pa.Table, tuple[ResultColumn, ...]]
+_Rows = tuple[pa.Table, Sequence[ResultColumn]]
 
 
 def check_change(call: StatementCall[C]) -> None:
@@ -73,7 +71,7 @@ def check_change(call: StatementCall[C]) -> None:
         stored = tables[change.table.name]
         if change.table.has_row_ids:
             stored = _read(call.session, f"SELECT * FROM {quoted(WITH_ROW_IDS)}.{quoted(change.table.name)}")
-        found = as_table(selected.result, selected.columns), selected.columns
+        found = selected.rows.take_table(), selected.rows.columns
         left = _left(call, tables, stored, found)
         if left is None or same_rows(*left):
             return
@@ -90,11 +88,8 @@ def check_change(call: StatementCall[C]) -> None:
 
 
 def _read(session: Session, sql: str) -> _Rows:
-    prepared, cached = session.prepare(sql, [])
-    if not isinstance(prepared, SelectStatement):
-        raise InterfaceError(f"{sql!r} is no query")
-    selected = run_select(StatementCall(session, sql, [], prepared, cached, time.perf_counter(), time.time()))
-    return as_table(selected.result, selected.columns), selected.columns
+    rows = run_query(session, sql).rows
+    return rows.take_table(), rows.columns
 
 
 def _left(
