@@ -468,15 +468,9 @@ class Cursor:
                 self._rowcount = insert_values([call.of(prepared)]).rows
             case statements.InsertSelect():
                 self._rowcount = insert_select(call.of(prepared)).rows
-            case statements.ChangeStatement():
+            case statements.ChangeStatement() | statements.CoordinatedChange():
                 changed = run_change(call.of(prepared))
-                self._rowcount, self._stats = changed.rows, changed.stats
-            case statements.CoordinatedChange():
-                changed = run_change(call.of(prepared))
-                self._stats = changed.stats
-                if prepared.returning is not None and changed.returned is not None:
-                    self._take(changed.returned, prepared.returning.columns)
-                self._rowcount = changed.rows
+                self._rowcount, self._stats, self._rows = changed.rows, changed.stats, changed.returned
             case statements.PlanText():
                 lines: Sequence[str] = prepared.lines
                 if prepared.analyzed is not None:

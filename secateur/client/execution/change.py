@@ -22,6 +22,7 @@ from msgspec import structs
 
 from secateur import errors
 from secateur.client.dbapi.parameters import values_of
+from secateur.client.dbapi.rows import Rows
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.execute import StatementCall, StatementExecution, execute
 from secateur.client.execution.no_rows import check_nothing_new
@@ -66,12 +67,12 @@ class ChangeResult(msgspec.Struct, frozen=True):
 
     rows: int
     stats: QueryStats
-    returned: pa.Table | ShortTable | None = None
+    returned: Rows | None = None
     profile: RunProfile | None = None
 
 
-_Change: TypeAlias = ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement]
-C = TypeVar("C", bound=_Change)
+Change: TypeAlias = ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement]
+C = TypeVar("C", bound=Change)
 
 
 class ChangeExecution(StatementExecution[C, ChangeResult]):
@@ -106,7 +107,7 @@ class ChangeExecution(StatementExecution[C, ChangeResult]):
         execution: ExecutionMode,
         partitions: int,
         topology_version: int,
-        returned: pa.Table | ShortTable | None = None,
+        returned: Rows | None = None,
     ) -> ChangeResult:
         """What an attempt has done to so many partitions; its profile has the changed rows, and no bytes."""
         total = self.call.statement.select.partitions_total
@@ -161,12 +162,7 @@ class ChangeExecution(StatementExecution[C, ChangeResult]):
 
 
 def run_change(
-    call: StatementCall[ChangeStatement[SelectStatement]]
-    | StatementCall[CoordinatedChange[SelectStatement]]
-    | StatementCall[_Change],
-    *,
-    profiled: bool = False,
-    before: AskedBefore | None = None,
+    call: StatementCall[Change], *, profiled: bool = False, before: AskedBefore | None = None
 ) -> ChangeResult:
     """Carry out a statement that changes rows where they are, or that one member works out: all of it, or nothing.
 
@@ -294,7 +290,7 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
         if outcome.rows and not answer.payload:
             raise _rows_lost(self.call.statement, "the answer was lost with them") from self.lost_answer
         returned = decode_rows(answer.payload) if answer.payload else ShortTable([[] for _ in returning.columns], 0)
-        return structs.replace(outcome, returned=returned)
+        return structs.replace(outcome, returned=Rows(returned, returning.columns))
 
     def _change_table(self, values: Sequence[Any]) -> ChangeResult:
         change = self.call.statement
@@ -320,7 +316,8 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
                 is_profiled=self.profiled,
             )
         )
-        returned = None if returning is None else _fetch(self.session, change, changed.coordinator, load_id)
+        rows = None if returning is None else _fetch(self.session, change, changed.coordinator, load_id)
+        returned = None if rows is None or returning is None else Rows(rows, returning.columns)
         return self.result(changed, ExecutionMode.DISTRIBUTED, partitions, changed.topology_version, returned)
 
 

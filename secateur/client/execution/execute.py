@@ -26,11 +26,11 @@ Params: TypeAlias = list[Any] | dict[str, Any]
 _PAUSE_MIN_S: Final = 0.02
 _PAUSE_MAX_S: Final = 0.5
 
-S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
 T = TypeVar("T")
 
 
-class StatementCall(msgspec.Struct, Generic[S], frozen=True):
+class StatementCall(msgspec.Struct, Generic[S_co], frozen=True):
     """A statement that a user has called.
 
     Attributes:
@@ -46,7 +46,7 @@ class StatementCall(msgspec.Struct, Generic[S], frozen=True):
     session: Session
     sql: str
     params: Params
-    statement: S
+    statement: S_co
     cached: bool
     started_s: float
     started: float
@@ -289,19 +289,19 @@ class Retries:
         self._pause_s = min(self._pause_s * 2, _PAUSE_MAX_S)
 
 
-class StatementExecution(Retryable[R], Generic[S, R]):
+class StatementExecution(Retryable[R], Generic[S_co, R]):
     """A statement that the planner has prepared.
 
     Attributes:
         call: The call, with the plan of the next attempt.
     """
 
-    def __init__(self, call: StatementCall[S]) -> None:
+    def __init__(self, call: StatementCall[S_co]) -> None:
         self.session = call.session
         self.call = call
 
     @abstractmethod
-    def of_this_kind(self, prepared: Prepared, because: errors.Error) -> S:
+    def of_this_kind(self, prepared: Prepared, because: errors.Error) -> S_co:
         """Return the newly prepared statement, if it still is of this kind.
 
         Raises:

@@ -24,7 +24,7 @@ from msgspec import structs
 
 from secateur.client.dbapi.parameters import ordered_values, values_of
 from secateur.client.dbapi.rows import Rows
-from secateur.client.execution.change import run_change, unanswered
+from secateur.client.execution.change import Change, run_change, unanswered
 from secateur.client.execution.execute import Params, StatementCall, planned
 from secateur.client.execution.insert import Insertion, insert_select, insert_values
 from secateur.client.execution.member_reads import heard
@@ -53,7 +53,7 @@ from secateur.wire import Answer, ShortTable
 _SETS_AT_ONCE: Final = 4096
 """Executions that are under way at the same time."""
 
-_Call: TypeAlias = StatementCall[ChangeStatement[SelectStatement]] | StatementCall[CoordinatedChange[SelectStatement]]
+_Call: TypeAlias = StatementCall[Change]
 
 
 def execute_many(session: Session, sql: str, sets: Iterable[Params]) -> tuple[int, list[SelectResult]]:
@@ -280,20 +280,19 @@ class ManyChanges:
             return None, (), 0
         scan = select.scans[0]
 
-        def primary(params: Sequence[Any]) -> tuple[str | None, int]:
-            ids, topology = partitions_of(scan, params), session.topology
+        def primary() -> tuple[str | None, Sequence[Any], int]:
+            params, topology = values_of(select, call.params, call.started), session.topology
+            ids = partitions_of(scan, params)
             if len(ids) != 1:
-                return None, 0
+                return None, (), 0
             member = topology.ownership(scan.group).primary(ids[0])
             topology.check_live([member])
-            return member, topology.version
+            return member, params, topology.version
 
         try:
-            params = values_of(select, call.params, call.started)
-            member, version = session.when_known(lambda: primary(params))
+            return session.when_known(primary)
         except Error:
             return None, (), 0  # said, or solved, when it runs alone
-        return member, params, version
 
 
 def _asked(batch: MemberBatch[_Call]) -> ChangeMany:

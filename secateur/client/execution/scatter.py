@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import operator
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -24,13 +23,11 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from secateur.client.dbapi.rows import Rows
-from secateur.client.dbapi.stats import QueryStats
+from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.reads import Read, SelectResult
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.member_calls import MEMBERS_AT_ONCE
-from secateur.client.session import Session
 from secateur.errors import DataError
-from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.partitioning.types.decimals import added, below_power_of_ten
 from secateur.protocol.query import ExecuteFirstStage, ScatteredRun
@@ -49,9 +46,7 @@ def scatter(read: Read) -> SelectResult | None:
     by_owner: dict[str, list[int]] = {}
     for partition in partitions:
         by_owner.setdefault(primary(partition), []).append(partition)
-    return ask_owners(
-        call.session, read.topology, statement, read.params, by_owner, call.started_s, is_cached=call.cached
-    )
+    return ask_owners(call, read.params, by_owner)
 
 
 def _are_few(statement: SelectStatement, partitions: int) -> bool:
@@ -61,32 +56,22 @@ def _are_few(statement: SelectStatement, partitions: int) -> bool:
 
 
 def ask_owners(
-    session: Session,
-    topology: Topology,
-    statement: SelectStatement,
-    params: Sequence[Any],
-    by_owner: Mapping[str, list[int]],
-    started_s: float,
-    *,
-    is_cached: bool,
+    call: StatementCall[SelectStatement], params: Sequence[Any], by_owner: Mapping[str, list[int]]
 ) -> SelectResult | None:
     """Run a statement whose partitions are on several members, if the client can merge their rows.
 
     Args:
-        session: The connection.
-        topology: The owners.
-        statement: The statement.
-        params: Its parameters in order, plain.
+        call: The call.
+        params: The parameters of the plan.
         by_owner: The partitions of its only scan, by the members that own them.
-        started_s: ``time.perf_counter()`` when the user called.
-        is_cached: Whether the plan was known.
 
     Returns:
-        The rows, and what they have cost; None if a member has to coordinate the statement.
+        None if a member has to coordinate the statement.
 
     Raises:
         Error: An owner cannot be reached, or refuses: as for a statement that one member answers.
     """
+    session, statement = call.session, call.statement
     merge, partitions = statement.merge, sum(map(len, by_owner.values()))
     if merge is None or not _are_few(statement, partitions):
         return None
@@ -120,17 +105,8 @@ def ask_owners(
         rows = rows.rename_columns([column.name for column in statement.columns])
     session.note_topology(topology_version)
     session.note_statistics(statistics_version)
-    stats = QueryStats(
-        len(by_owner),
-        len(topology.members),
-        partitions,
-        statement.partitions_total,
-        ExecutionMode.SCATTER,
-        session.pruning,
-        topology_version,
-        is_cached,
-        (time.perf_counter() - started_s) * 1000,
-    )
+    total = statement.partitions_total
+    stats = call.stats(ExecutionMode.SCATTER, len(by_owner), partitions, total, topology_version)
     return SelectResult(Rows(rows, statement.columns), stats)
 
 

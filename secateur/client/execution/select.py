@@ -126,7 +126,7 @@ def _verified(call: StatementCall[SelectStatement]) -> SelectResult:
         table = pruned.rows.take_table()
         if not call.statement.deterministic or same_rows(table, unpruned.rows.take_table()):
             rows = Rows(table, with_pruning.call.statement.columns)
-            return SelectResult(rows, structs.replace(pruned.stats, elapsed_ms=call.elapsed_ms))
+            return pruned._replace(rows=rows, cost=structs.replace(pruned.stats, elapsed_ms=call.elapsed_ms))
     raise errors.PruningMismatchError(
         f"pruned and unpruned runs differ: {pruned.rows.num_rows} rows from {pruned.stats.partitions_read}"
         f" partitions against {unpruned.rows.num_rows} rows from {unpruned.stats.partitions_read}, for {call.sql!r}"

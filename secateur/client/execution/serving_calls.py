@@ -25,6 +25,7 @@ from secateur.client.execution.reads import Served
 from secateur.client.execution.scatter import ask_owners
 from secateur.client.member_calls import name_member
 from secateur.client.session import Session
+from secateur.errors import Error
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.hello import Pruning
 from secateur.protocol.kept_plans import NESTED, classes_of, types_at
@@ -68,11 +69,15 @@ def serve(call: StatementCall[SelectStatement]) -> Served | None:
     if serving is None:
         if not _is_served(session, statement, len(params)) or session.known(sql, params) is not statement:
             return None
-        serving = _compiled(session, statement, session.topology)
+        serving = _compiled(sql, statement, session.topology)
         if len(calls) >= _CALLS_MAX:
             session.forget_calls()
         calls[sql, *classes] = serving
-    return serving(session, control, params, call.started_s)
+    try:
+        return serving(session, control, params, call.started_s)
+    except Error:
+        calls.pop((sql, *classes), None)  # its plan may be stale
+        raise
 
 
 def _is_served(session: Session, statement: SelectStatement, count: int) -> bool:
@@ -90,7 +95,7 @@ def _is_served(session: Session, statement: SelectStatement, count: int) -> bool
     )
 
 
-def _compiled(session: Session, statement: SelectStatement, topology: Topology) -> ServingCall:
+def _compiled(sql: str, statement: SelectStatement, topology: Topology) -> ServingCall:
     hidden = statement.hidden
     routes = [(scan.tree.bind_ids, scan.group) for scan in statement.scans if not scan.replicated]
     bind, _ = routes[0]
@@ -111,7 +116,8 @@ def _compiled(session: Session, statement: SelectStatement, topology: Topology) 
                 if by_owner is None or len(by_owner) != 1:
                     if not by_owner or len(statement.scans) != 1:
                         return None
-                    merged = ask_owners(session, topology, statement, params, by_owner, started_s, is_cached=True)
+                    scattered = StatementCall(session, sql, [], statement, True, started_s, 0.0)
+                    merged = ask_owners(scattered, params, by_owner)
                     return None if merged is None else merged[:2]
                 (member,) = by_owner
                 place = member, session.channels(member)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -41,12 +41,12 @@ _ROUNDS: Final = 3
 _FOUND: Final = "rows that the change finds"
 _OURS: Final = "rows that the change leaves"
 
-C = TypeVar("C", bound=ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement])
+_Change = ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement]
 
 _Rows = tuple[pa.Table, Sequence[ResultColumn]]
 
 
-def check_change(call: StatementCall[C]) -> None:
+def check_change(call: StatementCall[_Change]) -> None:
     """Compare a change that has not been made yet with what DuckDB makes of its text.
 
     A difference that comes from rows written in between does not last, so it has to show three times. Nothing is
@@ -59,7 +59,7 @@ def check_change(call: StatementCall[C]) -> None:
 
     Cost: reads all tables of the statement, and takes memory of this process for their rows.
     """
-    change: ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement] = call.statement
+    change = call.statement
     left: tuple[pa.Table, pa.Table] | None = None
     for _ in range(_ROUNDS):
         selected = run_select(call.of(change.select))
@@ -93,7 +93,7 @@ def _read(session: Session, sql: str) -> _Rows:
 
 
 def _left(
-    call: StatementCall[C], tables: Mapping[str, _Rows], stored: _Rows, found: _Rows
+    call: StatementCall[_Change], tables: Mapping[str, _Rows], stored: _Rows, found: _Rows
 ) -> tuple[pa.Table, pa.Table] | None:
     """The rows that the change leaves, by what it has found and by DuckDB; None where they cannot be compared.
 
@@ -107,7 +107,7 @@ def _left(
 
     from secateur.memory_database import open_database
 
-    change: ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement] = call.statement
+    change = call.statement
     table = change.table
     if not all(default.is_constant for default in table.defaults.values()):
         return None

@@ -127,7 +127,8 @@ class _Get(Retryable[list[Row | None]]):
         rows, keys = table.read(self._read)
         try:
             if len(keys) == 1:
-                return self._formed(rows, self._one(rows, keys))
+                member = table.owner(rows, rows.partition_of(keys[0]))
+                return self._formed(rows, _rows(rows, self.session.ask_member(member, _request(rows, keys)), 1))
             partitions = [rows.partition_of(key) for key in keys]
         except NoRangeError:
             if table.refresh(rows.definition):  # the range may have been added since
@@ -148,10 +149,6 @@ class _Get(Retryable[list[Row | None]]):
                     found[position] = dict(zip(names, row, strict=True))
         return found
 
-    def _one(self, rows: RowKeys, keys: list[list[Any]]) -> list[Row | None]:
-        member = self._table.owner(rows, rows.partition_of(keys[0]))
-        return _rows(rows, self.session.ask_member(member, self._request(rows, keys)), 1)
-
     def _read(self, rows: RowKeys) -> tuple[RowKeys, list[list[Any]]]:
         return rows, [rows.read(key) for key in self._keys]
 
@@ -162,20 +159,18 @@ class _Get(Retryable[list[Row | None]]):
         for position, partition in enumerate(partitions):
             positions.setdefault(owners[partition], []).append(position)
         result: list[Row | None] = [None] * len(keys)
-        asked = [
-            (member, self._request(rows, [keys[position] for position in mine])) for member, mine in positions.items()
-        ]
+        asked = [(member, _request(rows, [keys[position] for position in mine])) for member, mine in positions.items()]
         for mine, answer in zip(positions.values(), self.session.ask_members(asked), strict=True):
             for position, row in zip(mine, _rows(rows, answer, len(mine)), strict=True):
                 result[position] = row
         return result
 
-    @staticmethod
-    def _request(rows: RowKeys, keys: list[list[Any]]) -> GetRows:
-        return GetRows(rows.definition.table_id, rows.definition.version, keys)
-
     def prepare_again(self, because: Error) -> None:
         self._table.refresh_if_possible()
+
+
+def _request(rows: RowKeys, keys: list[list[Any]]) -> GetRows:
+    return GetRows(rows.definition.table_id, rows.definition.version, keys)
 
 
 def _rows(keys: RowKeys, answer: Answer[FoundRows], count: int) -> list[Row | None]:
