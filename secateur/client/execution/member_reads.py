@@ -14,14 +14,14 @@ import pyarrow as pa
 from secateur.client.dbapi.rows import GRANT_BYTES, Rows, StreamedRows, as_table
 from secateur.client.dbapi.stats import UnreadStats
 from secateur.client.execution.execute import StatementCall
-from secateur.client.execution.reads import Read, RunOptions, SelectResult
+from secateur.client.execution.reads import PlacedRead, RunOptions, SelectResult
 from secateur.protocol.hello import Pruning
 from secateur.protocol.query import Execute, Executed, Profile
 from secateur.protocol.statements import SelectStatement
 from secateur.wire import ShortTable, decode_tables
 
 
-def ask_member(read: Read) -> SelectResult:
+def ask_member(read: PlacedRead) -> SelectResult:
     """The answer of one of the members of the route.
 
     Raises:

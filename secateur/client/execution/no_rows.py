@@ -7,7 +7,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from secateur.client.dbapi.rows import Rows
-from secateur.client.execution.reads import Read, SelectResult
+from secateur.client.execution.reads import PlacedRead, SelectResult
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.session import Session
 from secateur.errors import TopologyChangedError
@@ -17,7 +17,7 @@ from secateur.protocol.statements import SelectStatement
 from secateur.wire import decode_table
 
 
-def answer_over_no_rows(read: Read) -> SelectResult | None:
+def answer_over_no_rows(read: PlacedRead) -> SelectResult | None:
     """The answer of a read of no partitions.
 
     Raises:

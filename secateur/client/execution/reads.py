@@ -53,7 +53,7 @@ class RunOptions(Enum):
         return self is RunOptions.PROFILE or self is RunOptions.ROWS_AND_PROFILE
 
 
-class Read(msgspec.Struct, frozen=True):
+class PlacedRead(msgspec.Struct, frozen=True):
     """One attempt at a query, placed.
 
     Attributes:

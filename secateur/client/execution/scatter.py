@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from secateur.client.dbapi.rows import Rows
 from secateur.client.execution.execute import StatementCall
-from secateur.client.execution.reads import Read, SelectResult
+from secateur.client.execution.reads import PlacedRead, SelectResult
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.member_calls import MEMBERS_AT_ONCE
 from secateur.errors import DataError
@@ -36,7 +36,7 @@ from secateur.protocol.statements import ResultColumn, SelectStatement
 from secateur.wire import ShortTable, decode_tables
 
 
-def scatter(read: Read) -> SelectResult | None:
+def scatter(read: PlacedRead) -> SelectResult | None:
     """The answer of the owners of a few partitions, all of whom the client asks itself; None where a member has to."""
     call, partitions = read.call, read.route.partitions
     statement = call.statement

@@ -27,7 +27,7 @@ from secateur.client.dbapi.rows import Rows
 from secateur.client.execution.execute import Params, StatementCall, StatementExecution, execute, planned
 from secateur.client.execution.member_reads import ask_member
 from secateur.client.execution.no_rows import answer_over_no_rows
-from secateur.client.execution.reads import Read, RunOptions, SelectResult
+from secateur.client.execution.reads import PlacedRead, RunOptions, SelectResult
 from secateur.client.execution.routing import ExecutionMode, choose_coordinator, choose_route
 from secateur.client.execution.scatter import scatter
 from secateur.client.execution.serving_calls import serve
@@ -137,7 +137,7 @@ def _verified(call: StatementCall[SelectStatement]) -> SelectResult:
     )
 
 
-def placed(call: StatementCall[SelectStatement], wanted: RunOptions, *, pruning: bool) -> Read:
+def placed(call: StatementCall[SelectStatement], wanted: RunOptions, *, pruning: bool) -> PlacedRead:
     """An attempt at a query with the partitions and owners of now.
 
     Raises:
@@ -152,4 +152,4 @@ def placed(call: StatementCall[SelectStatement], wanted: RunOptions, *, pruning:
     if not route.members and route.execution_mode is not ExecutionMode.NONE:
         topology.check_any()
     topology.check_live(route.members)
-    return Read(call, params, pruning, wanted, topology, route)
+    return PlacedRead(call, params, pruning, wanted, topology, route)
