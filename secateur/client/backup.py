@@ -10,14 +10,13 @@ checksum first. Each table then gets all of its rows or none.
 from __future__ import annotations
 
 import shutil
-import time
 import uuid
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -41,17 +40,16 @@ from secateur.client.backup_files import (
     read_manifest,
     to_disk,
 )
-from secateur.client.dbapi.rows import StreamedRows, as_table
-from secateur.client.execution.execute import StatementCall
-from secateur.client.execution.select import RunOptions, run_select
+from secateur.client.execution.reads import RunOptions
+from secateur.client.execution.select import run_query
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.client.session import Session
-from secateur.errors import InterfaceError, ProgrammingError, UnknownTableError
+from secateur.errors import ProgrammingError, UnknownTableError
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.row_ids import without_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.sql_text import quoted
-from secateur.protocol.statements import BackupTo, RestoreFrom, SelectStatement
+from secateur.protocol.statements import BackupTo, RestoreFrom
 
 _RELATIONS: Final = "SELECT table_name, table_type, sql, partitioning FROM secateur.tables ORDER BY table_id"
 _RANGES: Final = (
@@ -99,43 +97,20 @@ class Relation:
 
 def relations_of(session: Session) -> list[Relation]:
     """All relations, in the order in which they were made."""
-    return [Relation(*row) for row in _rows(session, _RELATIONS)]
+    return [Relation(*row) for row in run_query(session, _RELATIONS).rows.take_all()]
 
 
 def types_of(session: Session) -> list[tuple[str, str]]:
     """The named types: the name of each, and the statement that makes it."""
-    return [(name, sql) for name, sql in _rows(session, _TYPES)]
+    return [(name, sql) for name, sql in run_query(session, _TYPES).rows.take_all()]
 
 
 def ranges_of(session: Session) -> dict[str, list[tuple[int, str]]]:
     """The partitions of tables with ranges, each with its range, by the name of the table."""
     found: dict[str, list[tuple[int, str]]] = {}
-    for name, partition, text in _rows(session, _RANGES):
+    for name, partition, text in run_query(session, _RANGES).rows.take_all():
         found.setdefault(name, []).append((partition, text))
     return found
-
-
-def tables_of(session: Session, sql: str) -> Generator[pa.Table]:
-    """The rows of a query, as they come; close the iterator to leave the rest."""
-    prepared, cached = session.prepare(sql, [])
-    if not isinstance(prepared, SelectStatement):
-        raise InterfaceError(f"{sql!r} should be a query")
-    call = StatementCall(session, sql, [], prepared, cached, time.perf_counter(), time.time())
-    selected = run_select(call, RunOptions.ROWS_IN_PARTS)
-    first = as_table(selected.result, selected.columns)
-    if selected.rest is None:
-        yield first
-        return
-    rows = StreamedRows(first, selected.rest, selected.columns)
-    try:
-        yield from rows.tables()
-    finally:
-        rows.close()
-
-
-def _rows(session: Session, sql: str) -> Iterator[tuple[Any, ...]]:
-    for table in tables_of(session, sql):
-        yield from zip(*(column.to_pylist() for column in table.columns), strict=True)
 
 
 def back_up(session: Session, backup: BackupTo) -> int:
@@ -216,8 +191,9 @@ def _write_table(session: Session, table: TableDef, folder: Path, name: str) -> 
     schema = table.visible_schema
     columns = ", ".join(map(quoted, schema.names))
     written = TableFiles(folder, name, schema)
-    with closing(tables_of(session, f"SELECT {columns} FROM {quoted(table.name)}")) as parts, closing(written):
-        for rows in parts:
+    selected = run_query(session, f"SELECT {columns} FROM {quoted(table.name)}", wanted=RunOptions.ROWS_IN_PARTS)
+    with closing(selected.rows) as parts, closing(written):
+        for rows in parts.tables():
             session.check_control()
             yield from written.add(without_row_ids(conform(rows.rename_columns(schema.names), table)))
         yield from written.finish()

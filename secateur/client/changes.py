@@ -18,14 +18,8 @@ import msgspec
 import pyarrow as pa
 
 from secateur.client.execution.execute import Retryable, execute
-from secateur.client.execution.retry_policy import MOVED
 from secateur.client.session import Session
-from secateur.errors import (
-    Error,
-    ParameterError,
-    ProgrammingError,
-    ProtocolError,
-)
+from secateur.errors import Error, ParameterError, ProgrammingError, ProtocolError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.change_feed import EARLIEST, LATEST, BoundChanges, ReadChanges
 from secateur.protocol.codec import decode, encode
@@ -163,9 +157,6 @@ class _AskingOwners(Retryable[R]):
             asked[ownership.primary(partition)].append((partition, version))
         topology.check_live(list(asked))
         return asked
-
-    def may_repeat(self, error: Error) -> bool:
-        return isinstance(error, MOVED)
 
     def prepare_again(self, because: Error) -> None:
         table = self.session.table(self.table.name)

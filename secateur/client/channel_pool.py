@@ -82,10 +82,6 @@ class ChannelPool:
             return
         channel.close()
 
-    def drop(self, channel: Channel) -> None:
-        """Close a borrowed channel at once; the member then stops its work for it."""
-        channel.close()
-
     def close(self) -> None:
         """Hang up everywhere; requests under way end with an InterfaceError."""
         with self._lock:

@@ -124,14 +124,12 @@ class _RunningStatements:
             return call_timeout(timeout_s)
         return self.statement_timeout.control() if self.statement_timeout.milliseconds else CallControl()
 
-    def begin_statement(self, timeout_s: float | None = None) -> CallControl:
+    def begin_statement(self) -> CallControl:
         """This thread begins a statement, whose calls end with :attr:`statement_timeout`, or with :meth:`interrupt`.
-
-        A ``timeout_s`` takes the place of :attr:`statement_timeout`.
 
         End it with :meth:`end_statement`.
         """
-        control = self.timed_control(timeout_s)
+        control = self.timed_control()
         self.running.add(control)
         self._local.control = control
         return control

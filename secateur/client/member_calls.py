@@ -196,13 +196,6 @@ class MemberCalls(KnownTopology):
                 pool.give_back(channel)
             yield answer.message
 
-    def is_gone(self, member_id: str) -> bool:
-        """Whether a member has ended: no process listens at its address any more.
-
-        A silent member may come back, and does not count as gone.
-        """
-        return self.sign_of(member_id) is Sign.GONE
-
     def sign_of(self, member_id: str) -> Sign:
         """Look at a member over a connection of its own. Takes at most half a second for one that is silent."""
         known = next((member for member in self._topology.members if member.id == member_id), None)

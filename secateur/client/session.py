@@ -13,7 +13,7 @@ of one key an attribute and a call at each of its steps.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -62,35 +62,15 @@ def cacheable(prepared: Prepared) -> Cached | None:
             return None
 
 
-def catalog_version(kept: Cached) -> int:
-    """The catalog that a statement was prepared for."""
-    return (
-        kept.catalog_version
-        if isinstance(kept, (statements.SelectStatement, statements.InsertRows))
-        else kept.select.catalog_version
-    )
+def _planned_part(kept: Cached) -> statements.SelectStatement | statements.InsertRows:
+    """The query of a statement, or an INSERT of values, which has none."""
+    return kept.select if isinstance(kept, statements.ChangeStatement | statements.CoordinatedChange) else kept
 
 
-def is_estimated(kept: Cached) -> bool:
+def _is_estimated(kept: Cached) -> bool:
     """Whether estimates had a say in its plan, so that newer statistics may give another one."""
-    match kept:
-        case statements.InsertRows():
-            return False
-        case statements.SelectStatement():
-            return kept.is_estimated
-        case statements.ChangeStatement() | statements.CoordinatedChange():
-            return kept.select.is_estimated
-
-
-def types_needed(kept: Cached) -> tuple[Sequence[int], Sequence[str]]:
-    """The indexes of the parameters on whose types its plan depends, and the names of the parameters."""
-    match kept:
-        case statements.InsertRows():
-            return (), ()
-        case statements.SelectStatement():
-            return kept.typed, kept.parameter_names
-        case statements.ChangeStatement() | statements.CoordinatedChange():
-            return kept.select.typed, kept.select.parameter_names
+    part = _planned_part(kept)
+    return isinstance(part, statements.SelectStatement) and part.is_estimated
 
 
 class Commits:
@@ -293,6 +273,11 @@ class Session(_KnownTables):
             f" {self.address!r}, and call secateur.connect(address) where it is needed"
         )
 
+    def note_change(self) -> None:
+        """A statement has changed something, or may have: a ROLLBACK cannot be accepted."""
+        if self.commits is not None:
+            self.commits.note()
+
     def note(self, said: object) -> None:
         """Hear of newer versions of the catalog, the statistics or the topology from an answer of the controller."""
         if not isinstance(said, Versions):
@@ -320,7 +305,7 @@ class Session(_KnownTables):
             with self._lock:
                 if version > self._statistics_version:
                     self._statistics_version = version
-                    self.statements.keep(lambda kept: not is_estimated(kept))
+                    self.statements.keep(lambda kept: not _is_estimated(kept))
                     self.forget_calls()
 
     def prepare(self, sql: str, params: list[Any] | dict[str, Any]) -> tuple[Prepared, bool]:
@@ -373,12 +358,16 @@ class Session(_KnownTables):
         with self._lock:
             if self.statements.get(key, params) is not None:
                 self.forget_calls()  # one of them may be of the plan before
+            part = None if kept is None else _planned_part(kept)
             if (
                 kept is not None
-                and catalog_version(kept) >= self._catalog_version
-                and (statistics_version >= self._statistics_version or not is_estimated(kept))
+                and part is not None
+                and part.catalog_version >= self._catalog_version
+                and (statistics_version >= self._statistics_version or not _is_estimated(kept))
             ):
-                self.statements.put(key, params, kept, *types_needed(kept))
+                query = part if isinstance(part, statements.SelectStatement) else None
+                typed, names = ((), ()) if query is None else (query.typed, query.parameter_names)
+                self.statements.put(key, params, kept, typed, names)
             else:
                 self.statements.forget(key, params)
         return prepared

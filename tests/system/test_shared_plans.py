@@ -60,6 +60,15 @@ def test_new_literals_have_the_plan_of_others(conn: secateur.Connection, table: 
         assert sorted(shared.fetchall()) == sorted(own.fetchall())
 
 
+def test_new_literals_have_the_serving_call_of_a_parameter(conn: secateur.Connection, table: str) -> None:
+    for number in range(5):
+        cursor = conn.execute(f"SELECT s FROM {table} WHERE k = {number}")
+        assert cursor.fetchall() == [(f"s{number}",)]
+        assert cursor.stats is not None
+        assert cursor.stats.execution == "local"
+    assert (f"SELECT s FROM {table} WHERE k = ?", int) in conn._session.serving_calls
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -49,9 +49,8 @@ EXCEPTIONS = {
 
 READS = {
     "client/dbapi/rows.py",
-    "client/execution/select.py",
+    "client/execution/execute.py",
     "client/execution/snapshot.py",
-    "client/key_value/get.py",
 }
 """Where reads end, which have changed nothing."""
 

@@ -11,6 +11,7 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -22,9 +23,9 @@ import pyarrow as pa
 from secateur.client.copy.file_database import FileDatabase, file_database, options_sql
 from secateur.client.copy.json_texts import JsonObjects, place_in_json
 from secateur.client.copy.text_values import TextConversion, TextRows
-from secateur.client.dbapi.rows import StreamedRows, as_table
 from secateur.client.execution.execute import StatementCall
-from secateur.client.execution.select import RunOptions, run_select
+from secateur.client.execution.reads import RunOptions
+from secateur.client.execution.select import run_select
 from secateur.client.loads.load import LoadMode, load_rows
 from secateur.client.session import Session
 from secateur.errors import DataError, ProgrammingError
@@ -313,12 +314,5 @@ def copy_to(call: StatementCall[CopyTo[SelectStatement]]) -> int:
         Error: As :func:`~secateur.client.execution.select.run_select`.
     """
     copy = call.statement
-    selected = run_select(call.of(copy.select), RunOptions.ROWS_IN_PARTS)
-    first = as_table(selected.result, selected.columns)
-    if selected.rest is None:
-        return write_file(copy.file, [first], selected.columns)
-    rows = StreamedRows(first, selected.rest, selected.columns)
-    try:
-        return write_file(copy.file, rows.tables(), selected.columns)
-    finally:
-        rows.close()
+    with closing(run_select(call.of(copy.select), RunOptions.ROWS_IN_PARTS).rows) as rows:
+        return write_file(copy.file, rows.tables(), rows.columns)

@@ -14,7 +14,7 @@ from secateur.client.changes import Changes, Position
 from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.parameters import Parameters, plain_values
 from secateur.client.dbapi.shown_rows import text_table
-from secateur.client.jobs.job import Job, JobInfo, find_job, list_jobs, submit_job, submit_job_if_absent
+from secateur.client.jobs.job import Job, JobInfo, find_job, list_jobs, submit_job
 from secateur.client.jobs.light_job import LightJob, submit_light
 from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.jobs.submittable import Params, Submittable, plan_job
@@ -253,7 +253,7 @@ class Connection:
         Raises:
             Error: As :meth:`submit`.
         """
-        return submit_job_if_absent(self._session, name, dag, config, params)
+        return submit_job(self._session, dag, config, params, name)
 
     def job(self, id_or_name: str) -> Job:
         """The job on record with that id, or else the newest of that name, whichever client submitted it.

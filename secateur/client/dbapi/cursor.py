@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
 
@@ -17,7 +18,7 @@ from secateur.client.copy.copy import copy_from, copy_to
 from secateur.client.dbapi.frames import pandas_frame, polars_frame, schema_with_categories, with_categories
 from secateur.client.dbapi.parameters import IN_ORDER, Parameters, plain_values
 from secateur.client.dbapi.pep249 import CursorConnection
-from secateur.client.dbapi.rows import Description, ResultStream, Rows, StreamedRows, as_table, describe
+from secateur.client.dbapi.rows import Description, Rows, StreamedRows, describe
 from secateur.client.dbapi.session_statements import (
     ExecuteText,
     TransactionBound,
@@ -31,12 +32,12 @@ from secateur.client.dbapi.stats import QueryStats, UnreadStats
 from secateur.client.execution.analyze import analyze
 from secateur.client.execution.change import run_change
 from secateur.client.execution.create_table_as import create_table_as, create_table_from
-from secateur.client.execution.execute import Params, StatementCall
-from secateur.client.execution.executemany import ManyChanges, add_coordinated_changes, run_selects
+from secateur.client.execution.execute import StatementCall
+from secateur.client.execution.executemany import execute_many
 from secateur.client.execution.forget_tenant import COLUMNS, forget_tenant
-from secateur.client.execution.insert import Insertion, insert_many, insert_select, insert_values
-from secateur.client.execution.select import RunOptions, SelectResult, run_select
-from secateur.client.execution.serving_calls import serving_call
+from secateur.client.execution.insert import insert_select, insert_values
+from secateur.client.execution.reads import RunOptions, SelectResult
+from secateur.client.execution.select import run_select
 from secateur.client.execution.shared_plans import shared_call
 from secateur.client.session import Prepared, Session
 from secateur.errors import (
@@ -59,8 +60,6 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS: Final = 65_536
 _ROWS_SHOWN_MAX: Final = 20
-
-S = TypeVar("S")
 
 
 class Cursor:
@@ -136,7 +135,8 @@ class Cursor:
             Error: The statement, its parameters or the data are invalid; the connection and the cursor stay usable.
         """
         started_s = time.perf_counter()
-        session, control, failed = self._session, None, None
+        session, control = self._session, None
+        tried: Error | bool = False
         try:
             # What nearly every execution of a text that is known needs stands here and in its serving call: when it
             # runs, little of it is in the caches of the processor, and each function costs half a microsecond.
@@ -156,22 +156,23 @@ class Cursor:
             if call is not None:
                 try:
                     served = call(session, control, parameters, started_s)
-                except Error as error:  # the general way decides whether to try again
-                    failed = error
+                except Error as error:  # the rest of the ladder decides whether to try again
+                    tried = error
                     session.serving_calls.pop((operation, *map(type, parameters)), None)  # its plan may be stale
                 else:
                     if served is not None:
                         self._rows, self._stats = served
                         return self
+                    tried = True
             if session.is_traced:
                 with statement_span(operation) as describe:
-                    self._execute(operation, parameters, control, started_s, call is not None, failed)
+                    self._execute(operation, parameters, started_s, control, tried)
                     describe(_described(self.stats))
             else:
-                self._execute(operation, parameters, control, started_s, call is not None, failed)
+                self._execute(operation, parameters, started_s, control, tried)
         except Error as error:
             if isinstance(error, OperationalError) and not error.retry_safe:
-                self._note_change()  # nobody knows whether it was made
+                session.note_change()  # nobody knows whether it was made
             forget_frames(error)
             raise
         finally:
@@ -181,40 +182,22 @@ class Cursor:
         return self
 
     def _execute(
-        self,
-        operation: str,
-        parameters: Parameters,
-        control: CallControl,
-        started_s: float,
-        is_tried: bool,
-        failed: Error | None,
+        self, operation: str, parameters: Parameters, started_s: float, control: CallControl, tried: Error | bool
     ) -> None:
         """Execute a statement, whatever it is.
 
         Args:
             operation: Its text.
             parameters: Its parameters.
-            control: Ends its calls.
             started_s: ``time.perf_counter()`` when the user called.
-            is_tried: Whether its serving call was.
-            failed: The error of that.
+            control: Ends its calls.
+            tried: Whether its serving call was, or the error of that.
         """
         session = self._session
         before = session.work_for(control)
         try:
             params = plain_values(parameters)
-            calls = session.serving_calls
             known = session.known(operation, params)
-            if not is_tried and isinstance(known, statements.SelectStatement) and isinstance(params, list):
-                try:
-                    call = serving_call(session, calls, operation, params, known)
-                    served = None if call is None else call(session, control, params, started_s)
-                except Error as error:  # as above
-                    failed = error
-                else:
-                    if served is not None:
-                        self._rows, self._stats = served
-                        return
             if known is None:
                 own = read_session_statement(operation)
                 if own is not None and (not isinstance(own, TransactionBound) or session.commits is not None):
@@ -228,7 +211,7 @@ class Cursor:
                 return
             prepared = known or session.prepare_anew(operation, params)
             called = StatementCall(session, operation, params, prepared, known is not None, started_s, time.time())
-            self._carry_out(called, failed)
+            self._carry_out(called, tried)
         finally:
             session.work_for(before)
 
@@ -261,84 +244,25 @@ class Cursor:
         Raises:
             NotSupportedError: The statement sets an option, or is another one without parameters.
         """
+        session = self._session
         try:
-            if self._session.is_traced:
-                self._check_statement(operation)
-                with statement_span(operation):
-                    self._execute_many(operation, seq_of_parameters)
-            else:
-                self._execute_many(operation, seq_of_parameters)
+            self._check_statement(operation)
+            if self._rows is not None:
+                self._drop_rows()
+            self._rowcount, self._stats, self._later = -1, None, None
+            control = self._control = session.begin_statement()
+            try:
+                with statement_span(operation) if session.is_traced else nullcontext():
+                    self._rowcount, results = execute_many(session, operation, map(plain_values, seq_of_parameters))
+                if results:
+                    self._later = deque(results)
+                    self.nextset()
+            finally:
+                session.end_statement(control)
         except Error as error:
             forget_frames(error)
             raise
         return self
-
-    def _execute_many(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> None:
-        self._begin(operation)
-        control = self._control = self._session.begin_statement()
-        try:
-            changed = ManyChanges(self._session)
-            try:
-                try:
-                    self._rowcount = self._executed_many(operation, seq_of_parameters, changed)
-                except Error:
-                    changed.finish()  # those before the set with the error
-                    raise
-            except Error as error:
-                if changed.has_made and error.retry_safe:
-                    error.unsafe_to_retry()
-                raise
-        finally:
-            self._session.end_statement(control)
-
-    def _executed_many(self, operation: str, seq_of_parameters: Sequence[Parameters], changed: ManyChanges) -> int:
-        """Execute a statement for many sets of parameters; returns the number of changed rows, -1 for a query."""
-
-        def called(statement: S, params: Params, cached: bool) -> StatementCall[S]:
-            return StatementCall(self._session, operation, params, statement, cached, time.perf_counter(), time.time())
-
-        total = -1
-        queries: list[StatementCall[statements.SelectStatement]] = []
-        pending: list[Insertion] = []
-        changes: list[StatementCall[statements.CoordinatedChange[statements.SelectStatement]]] = []
-        for parameters in seq_of_parameters:
-            params = plain_values(parameters)
-            prepared, cached = self._session.prepare(operation, params)
-            match prepared:
-                case statements.InsertRows() | statements.EvaluatedInsert():
-                    pending.append(Insertion(prepared, params))
-                case statements.InsertSelect():
-                    self._note_change()
-                    changed.made(insert_select(called(prepared, params, cached)).rows)
-                    total = 0
-                case statements.ChangeStatement():
-                    self._note_change()
-                    changed.add(called(prepared, params, cached))
-                    total = 0
-                case statements.CoordinatedChange():
-                    self._note_change()
-                    changes.append(called(prepared, params, cached))
-                    total = 0
-                case statements.SelectStatement():
-                    queries.append(called(prepared, params, cached))
-                case statements.Done():
-                    self._note_change()
-                case _:
-                    raise NotSupportedError(
-                        "executemany() is for queries, INSERT, UPDATE and DELETE: call execute() for each set of"
-                        " parameters"
-                    )
-        if changes:
-            add_coordinated_changes(changed, changes)
-        if total == 0:
-            total = changed.finish()
-        if queries:
-            self._later = deque(run_selects(queries))
-            self.nextset()
-        if pending:  # all rows or none
-            total = insert_many(self._session, operation, pending)
-            self._note_change()
-        return total
 
     def nextset(self) -> bool | None:
         """Go on to the result of the next set of parameters of :meth:`executemany`; None if there is none.
@@ -352,8 +276,7 @@ class Cursor:
         if not self._later:
             return None
         selected = self._later.popleft()
-        self._stats = selected.stats
-        self._take(selected.result, selected.columns, selected.rest)
+        self._rows, self._stats = selected.rows, selected.cost
         return True
 
     def cancel(self) -> None:
@@ -528,40 +451,26 @@ class Cursor:
         if not isinstance(operation, str):
             raise InterfaceError(f"a statement is text, not a {type(operation).__name__}")
 
-    def _begin(self, operation: str) -> None:
-        if self._closed or self._session.closed or type(operation) is not str:
-            self._check_statement(operation)
-        if self._rows is not None:
-            self._drop_rows()
-        self._rowcount, self._stats, self._later = -1, None, None
-
     def _drop_rows(self) -> None:
         rows, self._rows, self._iteration = self._rows, None, None
         if rows is not None:
             rows.close()
 
-    def _carry_out(self, call: StatementCall[Prepared], failed: Error | None = None) -> None:
+    def _carry_out(self, call: StatementCall[Prepared], tried: Error | bool = False) -> None:
         prepared = call.statement
         if prepared.refused_to_others and not self._session.local_effects:
             raise NotSupportedError(prepared.refused_to_others)
         match prepared:
             case statements.SelectStatement():
-                selected = run_select(call.of(prepared), RunOptions.ROWS_IN_PARTS, failed)
-                self._stats = selected.stats
-                self._take(selected.result, selected.columns, selected.rest)
+                selected = run_select(call.of(prepared), RunOptions.ROWS_IN_PARTS, tried)
+                self._rows, self._stats = selected.rows, selected.cost
             case statements.InsertRows() | statements.EvaluatedInsert():
-                self._rowcount = insert_values(call.of(prepared)).rows
+                self._rowcount = insert_values([call.of(prepared)]).rows
             case statements.InsertSelect():
                 self._rowcount = insert_select(call.of(prepared)).rows
-            case statements.ChangeStatement():
+            case statements.ChangeStatement() | statements.CoordinatedChange():
                 changed = run_change(call.of(prepared))
-                self._rowcount, self._stats = changed.rows, changed.stats
-            case statements.CoordinatedChange():
-                changed = run_change(call.of(prepared))
-                self._stats = changed.stats
-                if prepared.returning is not None and changed.returned is not None:
-                    self._take(changed.returned, prepared.returning.columns)
-                self._rowcount = changed.rows
+                self._rowcount, self._stats, self._rows = changed.rows, changed.stats, changed.returned
             case statements.PlanText():
                 lines: Sequence[str] = prepared.lines
                 if prepared.analyzed is not None:
@@ -587,28 +496,18 @@ class Cursor:
                 self._rowcount = self._session.apart(partial(restore, self._session, prepared))
             case statements.ForgetTenant():
                 self._take(forget_tenant(self._session, prepared), COLUMNS)
-                self._note_change()
+                self._session.note_change()
             case statements.CreateTableFrom():
                 self._rowcount = self._session.apart(partial(create_table_from, self._session, prepared))
             case statements.CreateTableAs():
                 self._rowcount = create_table_as(call.of(prepared))
             case statements.Done():
                 pass
-        if self._session.commits is not None and prepared.is_change and self._rowcount:
-            self._session.commits.note()
+        if prepared.is_change and self._rowcount:
+            self._session.note_change()
 
-    def _note_change(self) -> None:
-        """A statement has changed something, or may have: a ROLLBACK cannot be accepted."""
-        if self._session.commits is not None:
-            self._session.commits.note()
-
-    def _take(
-        self,
-        result: pa.Table | ShortTable,
-        columns: Sequence[statements.ResultColumn],
-        rest: ResultStream | None = None,
-    ) -> None:
-        self._rows = Rows(result, columns) if rest is None else StreamedRows(as_table(result, columns), rest, columns)
+    def _take(self, result: pa.Table | ShortTable, columns: Sequence[statements.ResultColumn]) -> None:
+        self._rows = Rows(result, columns)
 
     def _result(self) -> Rows | StreamedRows:
         if self._closed or self._session.closed:

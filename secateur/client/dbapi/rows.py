@@ -69,7 +69,7 @@ class ResultStream:
                 error.safe_to_retry()  # the statement is a read, and may be repeated from its beginning
             self._failure = error if isinstance(error, Error) else None
             channel, self._channel = self._channel, None
-            self._pool.drop(channel)
+            channel.close()  # the member then stops its work for it
             raise
         if not answer.message.has_more:
             channel, self._channel = self._channel, None
@@ -84,7 +84,7 @@ class ResultStream:
         try:
             channel.request(CloseResult())
         except Error:  # hanging up says the same
-            self._pool.drop(channel)
+            channel.close()
         else:
             self._pool.give_back(channel)
 

@@ -6,7 +6,6 @@ A statement that changes rows does change them.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,10 +13,11 @@ from msgspec import to_builtins
 
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.change import run_change
-from secateur.client.execution.execute import Params, StatementCall
+from secateur.client.execution.execute import Params, StatementCall, planned
 from secateur.client.execution.insert import insert_select, insert_values
+from secateur.client.execution.reads import RunOptions
 from secateur.client.execution.routing import ExecutionMode
-from secateur.client.execution.select import RunOptions, run_select
+from secateur.client.execution.select import run_select
 from secateur.client.loads.load import LoadResult
 from secateur.client.session import Session
 from secateur.drawing.quantity import count_text
@@ -65,19 +65,18 @@ def analyze(session: Session, plan: statements.PlanText, sql: str, params: Param
 
 
 def _run(session: Session, sql: str, params: Params) -> _Run:
-    prepared, cached = session.prepare(sql, params)
-    call = StatementCall(session, sql, params, prepared, cached, time.perf_counter(), time.time())
+    call = planned(session, sql, params)
     work: list[StageWork] = []
-    match prepared:
+    match prepared := call.statement:
         case statements.SelectStatement():
             selected = run_select(call.of(prepared), RunOptions.PROFILE)
-            rows = selected.result.num_rows if selected.profile is None else selected.profile.rows
+            rows = selected.rows.num_rows if selected.profile is None else selected.profile.rows
             return _Run(rows, selected.stats, selected.profile, selected.narrowed)
         case statements.ChangeStatement() | statements.CoordinatedChange():
             changed = run_change(call.of(prepared), profiled=True)
             return _Run(changed.rows, changed.stats, changed.profile)
         case statements.InsertRows(table=table) | statements.EvaluatedInsert(insert=statements.InsertRows(table=table)):
-            return _of_load(call, table, insert_values(call.of(prepared), work), work)
+            return _of_load(call, table, insert_values([call.of(prepared)], work), work)
         case statements.InsertSelect():
             return _of_load(call, prepared.table, insert_select(call.of(prepared), work), work)
         case _:
@@ -85,16 +84,10 @@ def _run(session: Session, sql: str, params: Params) -> _Run:
 
 
 def _of_load(call: StatementCall[Any], table: TableDef, loaded: LoadResult, work: list[StageWork]) -> _Run:
-    members, topology = {entry.member for entry in work}, call.session.known_topology
+    members, version = {entry.member for entry in work}, call.session.known_topology.version
     whole = ExecutionMode.LOCAL if len(members) == 1 else ExecutionMode.DISTRIBUTED
-    stats = call.stats(
-        execution=whole if members else ExecutionMode.NONE,
-        members_touched=len(members),
-        partitions_read=loaded.partitions,
-        partitions_total=table.scheme.live_partition_count,
-        topology_version=topology.version,
-        members_total=len(topology.members),
-    )
+    execution = whole if members else ExecutionMode.NONE
+    stats = call.stats(execution, len(members), loaded.partitions, table.scheme.live_partition_count, version)
     return _Run(loaded.rows, stats, RunProfile(loaded.rows, 0, tuple(work)))
 
 

@@ -22,9 +22,12 @@ from msgspec import structs
 
 from secateur import errors
 from secateur.client.dbapi.parameters import values_of
+from secateur.client.dbapi.rows import Rows
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.execution.execute import StatementCall, StatementExecution, execute
-from secateur.client.execution.routing import ExecutionMode, check_nothing_new, choose_route, partitions_of
+from secateur.client.execution.no_rows import check_nothing_new
+from secateur.client.execution.retry_policy import MOVED
+from secateur.client.execution.routing import ExecutionMode, MemberBatch, choose_route, partitions_of
 from secateur.client.execution.verify_change import check_change
 from secateur.client.session import Prepared, Session
 from secateur.partitioning.tables.table import TableDef
@@ -38,18 +41,14 @@ from secateur.protocol.changes import (
     GetReturnedRows,
 )
 from secateur.protocol.hello import Pruning
+from secateur.protocol.many import ChangedMany
 from secateur.protocol.message import Message
 from secateur.protocol.metrics import RunProfile
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, RoutedScan, SelectStatement
 from secateur.wire import Answer, ShortTable, decode_rows, decode_table
 
-NOTHING_DONE: Final = (
-    errors.TopologyChangedError,
-    errors.UnknownTableError,
-    errors.UnreachableError,
-    errors.LoadFailedError,
-)
-"""Errors that say that nothing was changed, and may be gone soon."""
+REPEATED: Final = (*MOVED, errors.LoadFailedError)
+"""The errors after which a change may be asked for again, under the same id."""
 
 AskedBefore: TypeAlias = tuple[str, errors.MemberLostError | None]
 """The id under which a primary was asked for a change already, and may have made it: with the reason why the answer was
@@ -68,12 +67,12 @@ class ChangeResult(msgspec.Struct, frozen=True):
 
     rows: int
     stats: QueryStats
-    returned: pa.Table | ShortTable | None = None
+    returned: Rows | None = None
     profile: RunProfile | None = None
 
 
-_Change: TypeAlias = ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement]
-C = TypeVar("C", bound=_Change)
+Change: TypeAlias = ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement]
+C = TypeVar("C", bound=Change)
 
 
 class ChangeExecution(StatementExecution[C, ChangeResult]):
@@ -87,15 +86,13 @@ class ChangeExecution(StatementExecution[C, ChangeResult]):
     """
 
     otherwise: ClassVar[str]
+    repeated = REPEATED
 
     def __init__(self, call: StatementCall[C], *, profiled: bool) -> None:
         super().__init__(call)
         self.profiled = profiled
         self.pruning = self.session.pruning is not Pruning.OFF
         self.change_id = os.urandom(16).hex()  # a UUID object would take longer than all else that is made here
-
-    def may_repeat(self, error: errors.Error) -> bool:
-        return isinstance(error, (errors.PartitionLostError, *NOTHING_DONE, errors.MemberLostError))
 
     def of_this_kind(self, prepared: Prepared, because: errors.Error) -> C:
         if not isinstance(prepared, type(self.call.statement)):
@@ -106,34 +103,17 @@ class ChangeExecution(StatementExecution[C, ChangeResult]):
 
     def result(
         self,
-        rows: int,
+        changed: ChangedRows | ChangedTable,
         execution: ExecutionMode,
-        members_touched: int,
         partitions: int,
         topology_version: int,
-        returned: pa.Table | ShortTable | None = None,
-        profile: RunProfile | None = None,
+        returned: Rows | None = None,
     ) -> ChangeResult:
-        """What an attempt has done.
-
-        Args:
-            rows: The number of changed rows.
-            execution: Its execution mode.
-            members_touched: How many members received a frame for it, backups included.
-            partitions: How many partitions it concerned.
-            topology_version: The topology that its members answered from.
-            returned: As in :class:`ChangeResult`, like ``profile``.
-            profile: The members' work.
-        """
-        stats = self.call.stats(
-            execution=execution,
-            members_touched=members_touched,
-            partitions_read=partitions,
-            partitions_total=self.call.statement.select.partitions_total,
-            topology_version=topology_version,
-            members_total=len(self.session.known_topology.members),
-        )
-        return ChangeResult(rows, stats, returned, profile)
+        """What an attempt has done to so many partitions; its profile has the changed rows, and no bytes."""
+        total = self.call.statement.select.partitions_total
+        stats = self.call.stats(execution, changed.members_touched, partitions, total, topology_version)
+        profile = RunProfile(changed.rows, 0, changed.work) if self.profiled else None
+        return ChangeResult(changed.rows, stats, returned, profile)
 
     def check_not_made(self) -> None:
         """Raise when an earlier attempt may have made the change, before it is asked for under another id.
@@ -171,10 +151,7 @@ class ChangeExecution(StatementExecution[C, ChangeResult]):
             raise
         except errors.DeadlineError as error:
             raise unknown_outcome(statement.table, error) from error
-        changed = answer.message
-        profile = profile_of_change(changed) if self.profiled else None
-        touched = changed.members_touched
-        return self.result(changed.rows, ExecutionMode.LOCAL, touched, 1, topology_version, profile=profile), answer
+        return self.result(answer.message, ExecutionMode.LOCAL, 1, topology_version), answer
 
     def change_several_partitions(self, asked: Message[ChangedTable]) -> ChangedTable:
         """Have the controller publish a change of several partitions."""
@@ -184,14 +161,17 @@ class ChangeExecution(StatementExecution[C, ChangeResult]):
             raise unknown_outcome(self.call.statement.table, error) from error
 
 
-def carry_out(execution: ChangeExecution[C], before: AskedBefore | None = None) -> ChangeResult:
-    """Carry out a change: all of it, or nothing.
+def run_change(
+    call: StatementCall[Change], *, profiled: bool = False, before: AskedBefore | None = None
+) -> ChangeResult:
+    """Carry out a statement that changes rows where they are, or that one member works out: all of it, or nothing.
 
     While the cluster changes it is tried again with fresh owners, for at most 10 s. What is visible is safe on all
     copies when this returns.
 
     Args:
-        execution: The change.
+        call: The call.
+        profiled: Whether to say what the members did.
         before: Under which id a primary was asked for it already, and may have made it; None if none was.
 
     Raises:
@@ -203,33 +183,15 @@ def carry_out(execution: ChangeExecution[C], before: AskedBefore | None = None) 
         OperationalError: The members could not be reached for longer than 10 s; or an answer was lost, so that it is
             unknown whether the change was made, and the message says so.
     """
-    call = execution.call
-    if before is not None:
-        execution.change_id, execution.lost_answer = before
-    if call.session.pruning is Pruning.VERIFY:
-        check_change(call)
-    return execute(execution)
-
-
-def run_change(
-    call: StatementCall[ChangeStatement[SelectStatement]]
-    | StatementCall[CoordinatedChange[SelectStatement]]
-    | StatementCall[_Change],
-    *,
-    profiled: bool = False,
-    before: AskedBefore | None = None,
-) -> ChangeResult:
-    """Carry out a statement that changes rows where they are, or that one member works out; see :func:`carry_out`.
-
-    Args:
-        call: The call.
-        profiled: Whether to say what the members did.
-        before: As of :func:`carry_out`.
-    """
     kind: type[ChangeExecution[Any]] = (
         _RowsChange if isinstance(call.statement, ChangeStatement) else _CoordinatedChange
     )
-    return carry_out(kind(call, profiled=profiled), before)
+    execution = kind(call, profiled=profiled)
+    if before is not None:
+        execution.change_id, execution.lost_answer = before
+    if call.session.pruning is Pruning.VERIFY:
+        check_change(execution.call)
+    return execute(execution)
 
 
 class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
@@ -245,7 +207,7 @@ class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
         ids = partitions_of(target, params) if self.pruning else target.tree.live_ids()
         if not target.replicated and not len(ids):
             check_nothing_new(session, change.select)
-            return self.result(0, ExecutionMode.NONE, 0, 0, topology.version, profile=RunProfile(0, 0, ()))
+            return self.result(ChangedRows(0, 0), ExecutionMode.NONE, 0, topology.version)
         if target.replicated or len(ids) > 1:
             self.check_not_made()
             execution_mode = (
@@ -254,24 +216,11 @@ class _RowsChange(ChangeExecution[ChangeStatement[SelectStatement]]):
                 else choose_route(change.select, params, topology, pruning=self.pruning).execution_mode
             )
             # An id of its own for each try: members remember how a load has ended, also one that was given up.
+            load_id, plan = uuid.uuid4().hex, change.select.plan_id
             changed = self.change_several_partitions(
-                ChangeSeveralPartitions(
-                    uuid.uuid4().hex,
-                    change.select.plan_id,
-                    list(params),
-                    self.pruning,
-                    change.kind,
-                    self.profiled,
-                )
+                ChangeSeveralPartitions(load_id, plan, list(params), self.pruning, change.kind, self.profiled)
             )
-            return self.result(
-                changed.rows,
-                execution_mode,
-                changed.members_touched,
-                len(ids),
-                changed.topology_version,
-                profile=profile_of_change(changed),
-            )
+            return self.result(changed, execution_mode, len(ids), changed.topology_version)
         return self.change_one_partition(change.select, ids[0], params, change.kind, pruning=self.pruning)
 
 
@@ -285,12 +234,23 @@ def unknown_outcome(table: TableDef, error: errors.Error) -> errors.OperationalE
     )
 
 
-def profile_of_change(changed: ChangedRows | ChangedTable) -> RunProfile:
-    """Return the profile of a change from its answer.
+def unanswered(
+    batch: MemberBatch[Any], answer: Answer[ChangedMany] | errors.Error, table: TableDef
+) -> tuple[int, int, errors.MemberLostError | None]:
+    """What a member has not made of the changes of a batch, as far as is known.
 
-    The rows are those that were changed, and have no bytes in the result.
+    Returns:
+        How many it has made; how many behind those it may have made; and why its word of these was lost.
+
+    Raises:
+        DeadlineError: The time is over, and nobody knows what it has made.
     """
-    return RunProfile(changed.rows, 0, changed.work)
+    if isinstance(answer, errors.DeadlineError):
+        raise unknown_outcome(table, answer) from answer
+    if isinstance(answer, errors.Error):
+        return 0, len(batch.positions), answer if isinstance(answer, errors.MemberLostError) else None
+    lost = errors.MemberLostError(f"member {batch.member} has made the change, and not every copy has confirmed it")
+    return len(answer.message.rows), answer.message.unconfirmed, lost
 
 
 class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
@@ -330,7 +290,7 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
         if outcome.rows and not answer.payload:
             raise _rows_lost(self.call.statement, "the answer was lost with them") from self.lost_answer
         returned = decode_rows(answer.payload) if answer.payload else ShortTable([[] for _ in returning.columns], 0)
-        return structs.replace(outcome, returned=returned)
+        return structs.replace(outcome, returned=Rows(returned, returning.columns))
 
     def _change_table(self, values: Sequence[Any]) -> ChangeResult:
         change = self.call.statement
@@ -356,15 +316,9 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
                 is_profiled=self.profiled,
             )
         )
-        return self.result(
-            changed.rows,
-            ExecutionMode.DISTRIBUTED,
-            changed.members_touched,
-            partitions,
-            changed.topology_version,
-            None if returning is None else _fetch(self.session, change, changed.coordinator, load_id),
-            profile_of_change(changed),
-        )
+        rows = None if returning is None else _fetch(self.session, change, changed.coordinator, load_id)
+        returned = None if rows is None or returning is None else Rows(rows, returning.columns)
+        return self.result(changed, ExecutionMode.DISTRIBUTED, partitions, changed.topology_version, returned)
 
 
 def _only_partition(select: SelectStatement, values: Sequence[Any]) -> int | None:
@@ -387,7 +341,7 @@ def _fetch(
     for member in members:
         try:
             return decode_table(session.ask_member(member, GetReturnedRows(load_id)).payload, ranges=False)
-        except (errors.OperationalError, *NOTHING_DONE) as error:
+        except (errors.OperationalError, errors.UnknownTableError) as error:
             failure = error
     raise _rows_lost(change, "no member is left" if failure is None else failure.message) from failure
 

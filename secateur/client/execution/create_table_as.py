@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from secateur.client.copy.table_file import open_table_file
-from secateur.client.dbapi.rows import as_table
 from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.select import run_select
 from secateur.client.loads.create_table import create_table_sql, dropped_on_failure
@@ -40,8 +39,7 @@ def create_table_as(call: StatementCall[CreateTableAs[SelectStatement]]) -> int:
     if statement.select is None:
         session.prepare_anew(statement.create, [])
         return 0
-    selected = run_select(call.of(statement.select))
-    rows = as_table(selected.result, selected.columns).rename_columns(table.visible_schema.names)
+    rows = run_select(call.of(statement.select)).rows.take_table().rename_columns(table.visible_schema.names)
     _check(rows, table)
     session.prepare_anew(statement.create, [])
     created = session.table(table.name)

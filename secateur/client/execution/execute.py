@@ -9,13 +9,13 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from datetime import UTC, datetime
-from typing import Any, Generic, TypeAlias, TypeVar, assert_never
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from secateur import errors
 from secateur.client.dbapi.stats import QueryStats
-from secateur.client.execution import retry_policy
+from secateur.client.execution.retry_policy import LOST_MEMBERS_MAX, MOVED, cost_too_many, is_final
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.member_calls import Sign
 from secateur.client.session import Prepared, Session
@@ -23,11 +23,14 @@ from secateur.client.session import Prepared, Session
 Params: TypeAlias = list[Any] | dict[str, Any]
 """Plain parameters as the user gave them, by position or by name."""
 
-S = TypeVar("S")
+_PAUSE_MIN_S: Final = 0.02
+_PAUSE_MAX_S: Final = 0.5
+
+S_co = TypeVar("S_co", covariant=True)
 T = TypeVar("T")
 
 
-class StatementCall(msgspec.Struct, Generic[S], frozen=True):
+class StatementCall(msgspec.Struct, Generic[S_co], frozen=True):
     """A statement that a user has called.
 
     Attributes:
@@ -43,7 +46,7 @@ class StatementCall(msgspec.Struct, Generic[S], frozen=True):
     session: Session
     sql: str
     params: Params
-    statement: S
+    statement: S_co
     cached: bool
     started_s: float
     started: float
@@ -64,26 +67,35 @@ class StatementCall(msgspec.Struct, Generic[S], frozen=True):
 
     def stats(
         self,
-        *,
         execution: ExecutionMode,
         members_touched: int,
         partitions_read: int,
         partitions_total: int,
         topology_version: int,
-        members_total: int,
     ) -> QueryStats:
         """Return the cost of the call until now."""
+        session = self.session
         return QueryStats(
-            members_touched=members_touched,
-            members_total=members_total,
-            partitions_read=partitions_read,
-            partitions_total=partitions_total,
-            execution=execution,
-            pruning=self.session.pruning,
-            topology_version=topology_version,
-            plan_cached=self.cached,
-            elapsed_ms=self.elapsed_ms,
+            members_touched,
+            len(session.known_topology.members),
+            partitions_read,
+            partitions_total,
+            execution,
+            session.pruning,
+            topology_version,
+            self.cached,
+            self.elapsed_ms,
         )
+
+
+def planned(session: Session, sql: str, params: Params) -> StatementCall[Prepared]:
+    """The call of a statement that begins now, once it is planned.
+
+    Raises:
+        Error: The planner refuses it.
+    """
+    prepared, cached = session.prepare(sql, params)
+    return StatementCall(session, sql, params, prepared, cached, time.perf_counter(), time.time())
 
 
 R = TypeVar("R")
@@ -95,11 +107,15 @@ class Retryable(ABC, Generic[R]):
     Attributes:
         session: The session in which it runs.
         work: Its name in messages: ``"statement"`` or ``"write"``.
+        repeated: The errors of an attempt that may be repeated, unless :meth:`may_repeat` says otherwise.
+        is_read: Whether it changes nothing, so that a user may repeat it in any case.
         lost_answer: Why the answer to an attempt was lost, which may have changed something; None for no such attempt.
     """
 
     session: Session
     work = "statement"
+    repeated: ClassVar[tuple[type[errors.Error], ...]] = MOVED
+    is_read: ClassVar[bool] = False
     lost_answer: errors.MemberLostError | None = None
 
     @abstractmethod
@@ -110,12 +126,12 @@ class Retryable(ABC, Generic[R]):
             UnknownRangesError, UnknownOwnersError: It needs metadata that the session has to fetch. Nothing was done.
         """
 
-    @abstractmethod
     def may_repeat(self, error: errors.Error) -> bool:
         """Whether an attempt that failed with this error may be repeated.
 
         It may if it had no effect, or if repeating it has no further effect.
         """
+        return isinstance(error, self.repeated)
 
     @abstractmethod
     def prepare_again(self, because: errors.Error) -> None:
@@ -129,11 +145,14 @@ class Retryable(ABC, Generic[R]):
 
     def given_up(self, error: errors.Error) -> errors.Error:
         """The error to raise when no further attempt is made after this one."""
+        is_about_member = isinstance(error, (errors.MemberLostError, errors.UnreachableError))
+        if self.is_read and is_about_member and not is_final(error):
+            error.safe_to_retry()  # others take over
         return error
 
 
 def execute(execution: Retryable[R], failed: errors.Error | None = None) -> R:
-    """Attempt until it succeeds, or the policy gives up.
+    """Attempt until it succeeds, or a further attempt cannot help.
 
     Args:
         execution: The statement or load.
@@ -154,7 +173,7 @@ def execute(execution: Retryable[R], failed: errors.Error | None = None) -> R:
 
 
 def _attempts(execution: Retryable[R], failed: errors.Error | None) -> R:
-    policy: retry_policy.RetryPolicy | None = None
+    retries: Retries | None = None
     while True:
         try:
             try:
@@ -167,67 +186,122 @@ def _attempts(execution: Retryable[R], failed: errors.Error | None) -> R:
             failed = None
             if not execution.may_repeat(error):
                 raise
-            session = execution.session
-            if policy is None:
-                policy = retry_policy.RetryPolicy(execution.work, time.monotonic() + session.retry_s)
-            decided = _decide(session, policy, error)
-            if isinstance(decided, retry_policy.GiveUp):
-                last = execution.given_up(error) if decided.error is error else decided.error
+            if retries is None:
+                retries = Retries(execution.session, execution.work)
+            decided = retries.after(error)
+            if isinstance(decided, errors.Error):
+                last = execution.given_up(error) if decided is error else decided
                 if last is error:
                     raise
                 raise last from error
-            if decided.prepare:
+            if decided:
                 execution.prepare_again(error)
-            if decided.pause_s:
-                session.sleep(decided.pause_s)
 
 
-def _decide(
-    session: Session, policy: retry_policy.RetryPolicy, error: errors.Error
-) -> retry_policy.TryAgain | retry_policy.GiveUp:
-    """Gather the information that the policy asks for, until it has decided."""
-    member = (
-        session.member_named_by(error) if isinstance(error, (errors.MemberLostError, errors.UnreachableError)) else None
-    )
-    action: retry_policy.Action = policy.failed(error, member, time.monotonic())
-    while True:
-        match action:
-            case retry_policy.TryAgain() | retry_policy.GiveUp():
-                return action
-            case retry_policy.ProbeMember(member):
-                action = policy.probed(has_ended=session.is_gone(member), now_s=time.monotonic())
-            case retry_policy.RefreshOwners(silent):
-                try:
-                    known = session.topology.version
-                    session.refresh_topology()
-                    while (
-                        silent is not None
-                        and time.monotonic() < policy.deadline_s
-                        and session.sign_of(silent) is Sign.SILENT
-                    ):
-                        session.refresh_topology()
-                        session.check_control()
-                    action = policy.refreshed(known=known, topology_version=session.topology.version)
-                except (errors.UnreachableError, errors.MemberLostError, errors.DeadlineError):
-                    session.check_control()
-                    action = policy.nobody_answered(time.monotonic(), session.controller_wait_s)
-            case _:
-                assert_never(action)
+class Retries:
+    """The attempts of one statement or load, from its first failure for a limited time.
+
+    A statement whose work ends its member (it takes all memory, or triggers a bug of a kernel) would end one member
+    after the other if it were repeated as long as there are any. A member that dies for another reason while a
+    statement runs looks the same from outside, so the first loss proves nothing, and the statement is retried once.
+    After the second it is not.
+
+    Args:
+        session: Where.
+        work: The kind of work, ``"statement"`` or ``"write"``, for messages.
+    """
+
+    def __init__(self, session: Session, work: str) -> None:
+        self._session = session
+        self._work = work
+        self._deadline_s = time.monotonic() + session.retry_s
+        self._pause_s = _PAUSE_MIN_S
+        self._ended: list[str] = []
+        self._lost_in_version: int | None = None
+        self._nobody_since_s: float | None = None
+
+    def after(self, error: errors.Error) -> bool | errors.Error:
+        """Learn the owners of now after an attempt that has failed, and wait until another one may help.
+
+        Args:
+            error: A copy of a partition is lost, or the client's view of the cluster is out of date.
+
+        Returns:
+            Whether the plan may be stale too, and is to be made again; the error to raise if there is no further
+            attempt.
+
+        Raises:
+            Error: The statement was ended meanwhile.
+        """
+        if is_final(error):
+            return error
+        session, member = self._session, None
+        has_time = time.monotonic() < self._deadline_s
+        if isinstance(error, (errors.MemberLostError, errors.UnreachableError)):
+            member = session.member_named_by(error)
+        if isinstance(error, errors.MemberLostError) and member is not None and member not in self._ended:
+            self._ended += [member] if session.sign_of(member) is Sign.GONE else []
+            if len(self._ended) >= LOST_MEMBERS_MAX:
+                return cost_too_many(self._work, self._ended)
+        if not has_time and not isinstance(error, errors.PartitionLostError):
+            return error
+        try:
+            known = session.topology.version
+            version = session.refresh_topology().version
+            # Another request to a member that stays silent would take as long as the first; others replace it.
+            while member and time.monotonic() < self._deadline_s and session.sign_of(member) is Sign.SILENT:
+                version = session.refresh_topology().version
+                session.check_control()
+        except (errors.UnreachableError, errors.MemberLostError, errors.DeadlineError):
+            session.check_control()
+            return self._after_nobody_answered(error)
+        if isinstance(error, errors.PartitionLostError):
+            return self._after_lost_partition(error, version, has_time=has_time)
+        if version == known:
+            self._pause()
+        # A member whose lease has ended gets another one, or others replace it. The plan is still valid.
+        return not error.details.get("lease_ended")
+
+    def _after_lost_partition(
+        self, error: errors.PartitionLostError, version: int, *, has_time: bool
+    ) -> bool | errors.Error:
+        if error.details.get("topology_version", version) < version and has_time:
+            self._pause()  # whoever said so did not know yet that the partition has owners again
+            return False
+        if version == self._lost_in_version:
+            return error  # no backup has taken over in the newest topology either
+        self._lost_in_version = version
+        return False
+
+    def _after_nobody_answered(self, error: errors.Error) -> bool | errors.Error:
+        """Neither the controller nor a member could be asked for the owners: all may be starting anew."""
+        now_s, wait_s = time.monotonic(), self._session.controller_wait_s
+        if self._nobody_since_s is None:
+            self._nobody_since_s = now_s
+            self._deadline_s = max(self._deadline_s, now_s + wait_s)
+        if now_s >= self._nobody_since_s + wait_s:
+            return error
+        self._pause()
+        return False
+
+    def _pause(self) -> None:
+        self._session.sleep(self._pause_s)
+        self._pause_s = min(self._pause_s * 2, _PAUSE_MAX_S)
 
 
-class StatementExecution(Retryable[R], Generic[S, R]):
+class StatementExecution(Retryable[R], Generic[S_co, R]):
     """A statement that the planner has prepared.
 
     Attributes:
         call: The call, with the plan of the next attempt.
     """
 
-    def __init__(self, call: StatementCall[S]) -> None:
+    def __init__(self, call: StatementCall[S_co]) -> None:
         self.session = call.session
         self.call = call
 
     @abstractmethod
-    def of_this_kind(self, prepared: Prepared, because: errors.Error) -> S:
+    def of_this_kind(self, prepared: Prepared, because: errors.Error) -> S_co:
         """Return the newly prepared statement, if it still is of this kind.
 
         Raises:

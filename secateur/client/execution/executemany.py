@@ -20,37 +20,106 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
+from msgspec import structs
+
 from secateur.client.dbapi.parameters import ordered_values, values_of
-from secateur.client.execution.change import (
-    run_change,
-    unknown_outcome,
-)
-from secateur.client.execution.execute import Params, StatementCall
-from secateur.client.execution.routing import MemberBatch, only_member, partitions_of
-from secateur.client.execution.select import SelectResult, run_select, stats_of
+from secateur.client.dbapi.rows import Rows
+from secateur.client.execution.change import Change, run_change, unanswered
+from secateur.client.execution.execute import Params, StatementCall, planned
+from secateur.client.execution.insert import Insertion, insert_select, insert_values
+from secateur.client.execution.member_reads import heard
+from secateur.client.execution.reads import RunOptions, SelectResult
+from secateur.client.execution.routing import ExecutionMode, MemberBatch, partitions_of
+from secateur.client.execution.select import placed, run_select
 from secateur.client.session import Session
-from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError
+from secateur.errors import Error, InterfaceError, NotSupportedError
 from secateur.partitioning.types.python_column import as_they_stand
 from secateur.protocol.changes import ROW_CHANGES
 from secateur.protocol.hello import Pruning
-from secateur.protocol.many import ChangedMany, ChangeMany, ExecutedMany, ExecuteMany
-from secateur.protocol.statements import BatchInsert, ChangeStatement, CoordinatedChange, SelectStatement
+from secateur.protocol.many import ChangedMany, ChangeMany, ExecuteMany
+from secateur.protocol.query import Executed
+from secateur.protocol.statements import (
+    BatchInsert,
+    ChangeStatement,
+    CoordinatedChange,
+    Done,
+    EvaluatedInsert,
+    InsertRows,
+    InsertSelect,
+    SelectStatement,
+)
 from secateur.wire import Answer, ShortTable
 
 _SETS_AT_ONCE: Final = 4096
 """Executions that are under way at the same time."""
 
-_Call: TypeAlias = StatementCall[ChangeStatement[SelectStatement]] | StatementCall[CoordinatedChange[SelectStatement]]
+_Call: TypeAlias = StatementCall[Change]
 
 
-def run_selects(calls: Sequence[StatementCall[SelectStatement]]) -> list[SelectResult]:
-    """Run a planned SELECT for many sets of parameters; returns the results in their order.
+def execute_many(session: Session, sql: str, sets: Iterable[Params]) -> tuple[int, list[SelectResult]]:
+    """Execute a statement for many sets of plain parameters.
 
-    Each execution is a statement of its own, with rows of its own moment.
+    Returns:
+        The number of changed rows, -1 for a query; and the results of a query, one for each set.
 
     Raises:
-        Error: As :func:`~secateur.client.execution.select.run_select`.
+        NotSupportedError: The statement is none that has parameters.
+        Error: The error of an execution; what was executed before it stays.
     """
+    changed = ManyChanges(session)
+    try:
+        try:
+            return _executed(session, sql, sets, changed)
+        except Error:
+            changed.finish()  # those before the set with the error
+            raise
+    except Error as error:
+        if changed.has_made and error.retry_safe:
+            error.unsafe_to_retry()
+        raise
+
+
+def _executed(
+    session: Session, sql: str, sets: Iterable[Params], changed: ManyChanges
+) -> tuple[int, list[SelectResult]]:
+    total = -1
+    queries: list[StatementCall[SelectStatement]] = []
+    pending: list[Insertion] = []
+    changes: list[_BatchedCall] = []
+    for params in sets:
+        call = planned(session, sql, params)
+        match call.statement:
+            case SelectStatement() as query:
+                queries.append(call.of(query))
+            case InsertRows() | EvaluatedInsert() as insert:
+                pending.append(call.of(insert))
+            case InsertSelect() | ChangeStatement() | CoordinatedChange() as change:
+                session.note_change()
+                total = 0
+                if isinstance(change, InsertSelect):
+                    changed.made(insert_select(call.of(change)).rows)
+                elif isinstance(change, ChangeStatement):
+                    changed.add(call.of(change))
+                else:
+                    changes.append(call.of(change))
+            case Done():
+                session.note_change()
+            case _:
+                raise NotSupportedError(
+                    "executemany() is for queries, INSERT, UPDATE and DELETE: call execute() for each set of parameters"
+                )
+    if changes:
+        _add_coordinated_changes(changed, changes)
+    if total == 0:
+        total = changed.finish()
+    if pending:  # all rows or none
+        total = insert_values(pending).rows
+        session.note_change()
+    return total, _run_selects(queries)
+
+
+def _run_selects(calls: Sequence[StatementCall[SelectStatement]]) -> list[SelectResult]:
+    """Run a planned SELECT for many sets of parameters; each is a statement of its own, with rows of its own moment."""
     return [
         result
         for start in range(0, len(calls), _SETS_AT_ONCE)
@@ -63,18 +132,24 @@ def _results(calls: Sequence[StatementCall[SelectStatement]]) -> Iterator[Select
     batches = _batches(calls)
     while batches:
         left = []
-        asked = [(batch.member, _questions(calls, batch)) for batch in batches]
+        asked = [
+            (batch.member, ExecuteMany(calls[batch.positions[0]].statement.plan_id, batch.params)) for batch in batches
+        ]
         for batch, answer in zip(batches, calls[0].session.answers_of(asked), strict=True):
             if isinstance(answer, Error):
                 continue  # each says for itself what is wrong, or follows partitions that have moved
-            found.update(_found(calls, batch, answer))
-            answered = len(answer.message.answers)
-            rest = batch.behind(answered, answered + batch.alone)
+            said = answer.message.answers
+            found.update((at, _found(calls[at], one)) for at, one in zip(batch.positions, said, strict=False))
+            rest = batch.behind(len(said), len(said) + batch.alone)
             if len(rest.positions) > 1:
                 left.append(rest)
         batches = left
     for position, call in enumerate(calls):
         yield found.get(position) or run_select(call)
+
+
+def _found(call: StatementCall[SelectStatement], said: Executed) -> SelectResult:
+    return SelectResult(Rows(ShortTable(said.values or [], said.rows), call.statement.columns), heard(call, said))
 
 
 def _batches(calls: Sequence[StatementCall[SelectStatement]]) -> list[MemberBatch[int]]:
@@ -100,25 +175,11 @@ def _placed(call: StatementCall[SelectStatement]) -> tuple[str | None, Sequence[
     if session.pruning is not Pruning.ON or statement.steps is not None:
         return None, ()
     try:
-        params = values_of(statement, call.params, call.started)
-        return session.when_known(lambda: only_member(session, statement, params)), params
+        read = session.when_known(lambda: placed(call, RunOptions.ROWS, pruning=True))
     except Error:
         return None, ()  # said, or solved, when it runs alone
-
-
-def _questions(calls: Sequence[StatementCall[SelectStatement]], batch: MemberBatch[int]) -> ExecuteMany:
-    return ExecuteMany(calls[batch.positions[0]].statement.plan_id, batch.params)
-
-
-def _found(
-    calls: Sequence[StatementCall[SelectStatement]], batch: MemberBatch[int], answer: Answer[ExecutedMany]
-) -> Iterator[tuple[int, SelectResult]]:
-    session = calls[0].session
-    topology = session.known_topology
-    for position, said in zip(batch.positions, answer.message.answers, strict=False):
-        call = calls[position]
-        stats = stats_of(session, topology, said, call.started_s, is_cached=call.cached)
-        yield position, SelectResult(ShortTable(said.values or [], said.rows), call.statement.columns, stats)
+    is_whole = read.route.execution_mode is ExecutionMode.LOCAL
+    return read.member() if is_whole else None, read.params
 
 
 class ManyChanges:
@@ -142,7 +203,7 @@ class ManyChanges:
         """The next execution.
 
         Raises:
-            Error: As :func:`~secateur.client.execution.change.carry_out`, of this execution or of one before; those
+            Error: As :func:`~secateur.client.execution.change.run_change`, of this execution or of one before; those
                 before that one are made, and some of those between them may be.
         """
         member, params, version = self._placed(call)
@@ -200,14 +261,8 @@ class ManyChanges:
         self, batch: MemberBatch[_Call], asked: ChangeMany, answer: Answer[ChangedMany] | Error
     ) -> MemberBatch[_Call]:
         """Execute what an answer leaves out, under the ids by which members know what they have made of it."""
-        count, unconfirmed = 0, len(batch.positions)
-        lost = answer if isinstance(answer, MemberLostError) else None
-        if not isinstance(answer, Error):
-            count, unconfirmed = len(answer.message.rows), answer.message.unconfirmed
-            lost = MemberLostError(f"member {batch.member} has made the change, and not every copy has confirmed it")
-        elif isinstance(answer, DeadlineError):
-            raise unknown_outcome(batch.positions[0].statement.table, answer) from answer
-        until = len(batch.positions) if isinstance(answer, Error) else count + max(unconfirmed, batch.alone)
+        count, unconfirmed, lost = unanswered(batch, answer, batch.positions[0].statement.table)
+        until = count + max(unconfirmed, batch.alone)
         for number, call in enumerate(batch.positions[count:until], count):
             lost_answer = lost if number < count + unconfirmed else None
             self.made(run_change(call, before=(asked.id_of(number), lost_answer)).rows)
@@ -225,20 +280,19 @@ class ManyChanges:
             return None, (), 0
         scan = select.scans[0]
 
-        def primary(params: Sequence[Any]) -> tuple[str | None, int]:
-            ids, topology = partitions_of(scan, params), session.topology
+        def primary() -> tuple[str | None, Sequence[Any], int]:
+            params, topology = values_of(select, call.params, call.started), session.topology
+            ids = partitions_of(scan, params)
             if len(ids) != 1:
-                return None, 0
+                return None, (), 0
             member = topology.ownership(scan.group).primary(ids[0])
             topology.check_live([member])
-            return member, topology.version
+            return member, params, topology.version
 
         try:
-            params = values_of(select, call.params, call.started)
-            member, version = session.when_known(lambda: primary(params))
+            return session.when_known(primary)
         except Error:
             return None, (), 0  # said, or solved, when it runs alone
-        return member, params, version
 
 
 def _asked(batch: MemberBatch[_Call]) -> ChangeMany:
@@ -260,7 +314,7 @@ as the rows by themselves at 80 rows in 8 partitions, 700 in 64, and more than 1
 _BatchedCall: TypeAlias = StatementCall[CoordinatedChange[SelectStatement]]
 
 
-def add_coordinated_changes(many: ManyChanges, calls: Sequence[_BatchedCall]) -> None:
+def _add_coordinated_changes(many: ManyChanges, calls: Sequence[_BatchedCall]) -> None:
     """Add executions of one statement, in order; many of them may become one statement about all rows.
 
     Args:
@@ -291,12 +345,10 @@ def add_coordinated_changes(many: ManyChanges, calls: Sequence[_BatchedCall]) ->
 
 def _together(call: _BatchedCall, batch: BatchInsert, lists: list[Any]) -> int:
     """Carry out the statement about many rows that an execution is the first one of."""
-    prepared, cached = call.session.prepare(batch.sql, lists)
-    if not isinstance(prepared, CoordinatedChange):
+    together = planned(call.session, batch.sql, lists)
+    if not isinstance(together.statement, CoordinatedChange):
         raise InterfaceError(f"{batch.sql!r} should be a change of rows")
-    return run_change(
-        StatementCall(call.session, batch.sql, lists, prepared, cached, call.started_s, call.started)
-    ).rows
+    return run_change(structs.replace(together.of(together.statement), started=call.started)).rows
 
 
 def _cells(

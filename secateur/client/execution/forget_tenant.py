@@ -7,15 +7,13 @@ that the cluster does not know.
 
 from __future__ import annotations
 
-import time
 from typing import Final
 
 import pyarrow as pa
 
-from secateur.client.dbapi.rows import as_table
 from secateur.client.execution.change import run_change
-from secateur.client.execution.execute import StatementCall
-from secateur.client.execution.select import run_select
+from secateur.client.execution.execute import planned
+from secateur.client.execution.select import run_query
 from secateur.client.session import Session
 from secateur.errors import InternalError
 from secateur.partitioning.types.arrow_form import array_of
@@ -48,12 +46,12 @@ def forget_tenant(session: Session, asked: statements.ForgetTenant) -> pa.Table:
     Raises:
         Error: A table could not be changed.
     """
-    ((on_disk,),) = _rows(session, _DATA_DIRECTORY)
+    ((on_disk,),) = run_query(session, _DATA_DIRECTORY).rows.take_all()
     receipt = []
     for target in asked.targets:
         where = f"FROM {quoted(target.table)} WHERE {quoted(target.column)} = ?"
         rows, partitions, members = _deleted(session, f"DELETE {where}", asked.value)
-        ((left,),) = _rows(session, f"SELECT count(*) {where}", asked.value)
+        ((left,),) = run_query(session, f"SELECT count(*) {where}", [asked.value]).rows.take_all()
         held = [_BACKUPS, *([_IN_LOGS] if on_disk else []), *([_IN_FEED] if target.has_feed else [])]
         receipt.append((target.table, target.column, rows, partitions, members, left, "; ".join(held)))
     columns = zip(COLUMNS, zip(*receipt, strict=True), strict=True)
@@ -64,18 +62,8 @@ def forget_tenant(session: Session, asked: statements.ForgetTenant) -> pa.Table:
 
 def _deleted(session: Session, sql: str, value: str) -> tuple[int, int, int]:
     """Execute a DELETE; the rows that are gone, and how many partitions and members that concerned."""
-    prepared, cached = session.prepare(sql, [value])
-    call = StatementCall(session, sql, [value], prepared, cached, time.perf_counter(), time.time())
-    if not isinstance(prepared, (statements.ChangeStatement, statements.CoordinatedChange)):
-        raise InternalError(f"{sql} was planned as {type(prepared).__name__}")
-    changed = run_change(call.of(prepared))
+    call = planned(session, sql, [value])
+    if not isinstance(call.statement, (statements.ChangeStatement, statements.CoordinatedChange)):
+        raise InternalError(f"{sql} was planned as {type(call.statement).__name__}")
+    changed = run_change(call.of(call.statement))
     return changed.rows, changed.stats.partitions_read, changed.stats.members_touched
-
-
-def _rows(session: Session, sql: str, *params: str) -> list[tuple[int, ...]]:
-    prepared, cached = session.prepare(sql, list(params))
-    if not isinstance(prepared, statements.SelectStatement):
-        raise InternalError(f"{sql} was planned as {type(prepared).__name__}")
-    call = StatementCall(session, sql, list(params), prepared, cached, time.perf_counter(), time.time())
-    selected = run_select(call)
-    return [tuple(row.values()) for row in as_table(selected.result, selected.columns).to_pylist()]

@@ -6,20 +6,18 @@ no cast. For any other value the controller evaluates the statement, as it does 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from secateur.client.dbapi.parameters import ordered_values
-from secateur.client.dbapi.rows import as_table
-from secateur.client.execution.execute import Params, StatementCall
-from secateur.client.execution.select import RunOptions, run_select
+from secateur.client.execution.execute import StatementCall
+from secateur.client.execution.reads import RunOptions
+from secateur.client.execution.select import run_select
 from secateur.client.loads.load import LoadMode, LoadResult, load_rows
-from secateur.client.session import Session
 from secateur.errors import DataError, InterfaceError, TopologyChangedError
 from secateur.partitioning.tables.conform import conform, first_of_each_key
 from secateur.partitioning.tables.row_ids import new_row_ids
@@ -37,34 +35,33 @@ from secateur.protocol.statements import (
 )
 from secateur.wire import SHORT_ROWS_MAX, ShortTable, is_short, travels_short
 
-
-class Insertion(NamedTuple):
-    """One set of parameters of an ``INSERT ... VALUES``, and what is known of the statement."""
-
-    prepared: InsertRows | EvaluatedInsert
-    params: Params
+Insertion: TypeAlias = StatementCall[InsertRows | EvaluatedInsert]
+"""One set of parameters of an ``INSERT ... VALUES``, and what is known of the statement."""
 
 
-def insert_values(call: StatementCall[InsertRows | EvaluatedInsert], work: list[StageWork] | None = None) -> LoadResult:
-    """Load the rows of an ``INSERT ... VALUES``.
+def insert_values(calls: Sequence[Insertion], work: list[StageWork] | None = None) -> LoadResult:
+    """Load the rows of an ``INSERT ... VALUES``, for all sets of parameters at once.
 
     Args:
-        call: The call.
+        calls: A call for each set of parameters, at least one, all of the same text.
         work: As for :func:`~secateur.client.loads.load.load_rows`.
 
     Raises:
         Error: The error of the statement for these parameters, or as :func:`~secateur.client.loads.load.load_rows`.
     """
-    return _insert(call.session, call.sql, [Insertion(call.statement, call.params)], work, call.started)
-
-
-def insert_many(session: Session, sql: str, insertions: Sequence[Insertion]) -> int:
-    """Load the rows of one statement for many sets of parameters, all at once; returns their number.
-
-    Raises:
-        Error: As :func:`insert_values`.
-    """
-    return _insert(session, sql, insertions, None, time.time()).rows
+    first = calls[0].statement
+    insert = first.insert if isinstance(first, EvaluatedInsert) else first
+    try:
+        few = _few_rows(calls)
+        if few is not None:
+            table, mode = insert.table, LoadMode.of(insert.mode)
+            return load_rows(calls[0].session, table, few, mode, same_table=True, work=work)
+        runs = groupby(calls, key=lambda call: id(call.statement))  # one template fills all of a run
+        return _load(calls[0], insert, [part for _, run in runs for part in _rows(list(run))], work)
+    except TopologyChangedError:
+        # Rows that were made for a dropped table are not valid for the table that has its name now.
+        renewed = [_evaluated(call) for call in calls]
+        return _load(calls[0], renewed[0].insert, [evaluated.rows for evaluated in renewed], work)
 
 
 def insert_select(
@@ -82,7 +79,7 @@ def insert_select(
     """
     insert = call.statement
     selected = run_select(call.of(insert.select), RunOptions.ROWS if work is None else RunOptions.ROWS_AND_PROFILE)
-    rows = as_table(selected.result, selected.columns).rename_columns(list(insert.columns))
+    rows = selected.rows.take_table().rename_columns(list(insert.columns))
     mode = LoadMode.of(insert.mode)
     if mode is LoadMode.UPSERT:
         rows = first_of_each_key(conform(rows, insert.table, now=call.now), insert.table)
@@ -93,68 +90,50 @@ def insert_select(
     return loaded
 
 
-def _insert(
-    session: Session, sql: str, insertions: Sequence[Insertion], work: list[StageWork] | None, started: float
-) -> LoadResult:
-    first = insertions[0].prepared
-    insert = first.insert if isinstance(first, EvaluatedInsert) else first
-    try:
-        few = _few_rows(insertions, started)
-        if few is not None:
-            return load_rows(session, insert.table, few, LoadMode.of(insert.mode), same_table=True, work=work)
-        runs = groupby(insertions, key=lambda insertion: id(insertion.prepared))  # one template fills all of a run
-        rows = [part for _, run in runs for part in _rows(session, sql, list(run))]
-        return _load(session, insert, rows, work, started)
-    except TopologyChangedError:
-        # Rows that were made for a dropped table are not valid for the table that has its name now.
-        renewed = [_evaluated(session, sql, params) for _, params in insertions]
-        return _load(session, renewed[0].insert, [evaluated.rows for evaluated in renewed], work, started)
-
-
-def _few_rows(insertions: Sequence[Insertion], started: float) -> ShortTable | None:
+def _few_rows(calls: Sequence[Insertion]) -> ShortTable | None:
     """The rows of a single set of parameters as plain values, if that is the way to send them."""
-    if len(insertions) > 1:
+    insert = calls[0].statement
+    if len(calls) > 1 or isinstance(insert, EvaluatedInsert):
         return None
-    ((prepared, params),) = insertions
-    if isinstance(prepared, EvaluatedInsert):
-        return None
-    template = prepared.template
-    assert template is not None, "an INSERT that is kept has a template"
-    ordered = ordered_values(params, template.parameter_count, template.parameter_names)
-    return few_filled_rows(prepared.table, template, ordered, started)
+    template = _template_of(insert)
+    return few_filled_rows(insert.table, template, _values_of(calls[0], template), calls[0].started)
 
 
-def _rows(session: Session, sql: str, insertions: list[Insertion]) -> list[pa.Table]:
-    prepared = insertions[0].prepared
-    if isinstance(prepared, EvaluatedInsert):
-        return [prepared.rows for _ in insertions]
-    table, template = prepared.table, prepared.template
-    assert template is not None, "an INSERT that is kept has a template"
-    ordered = [ordered_values(params, template.parameter_count, template.parameter_names) for _, params in insertions]
-    filled = filled_rows(table, template, ordered)
+def _template_of(insert: InsertRows) -> InsertTemplate:
+    assert insert.template is not None, "an INSERT that is kept has a template"
+    return insert.template
+
+
+def _values_of(call: Insertion, template: InsertTemplate) -> list[Any]:
+    return ordered_values(call.params, template.parameter_count, template.parameter_names)
+
+
+def _rows(calls: list[Insertion]) -> list[pa.Table]:
+    """The rows of calls of one plan."""
+    insert = calls[0].statement
+    if isinstance(insert, EvaluatedInsert):
+        return [insert.rows for _ in calls]
+    template = _template_of(insert)
+    ordered = [_values_of(call, template) for call in calls]
+    filled = filled_rows(insert.table, template, ordered)
     if filled is not None:
         return [filled]
-    one_by_one = [filled_rows(table, template, [values]) for values in ordered]
-    return [
-        _evaluated(session, sql, insertion.params).rows if rows is None else rows
-        for insertion, rows in zip(insertions, one_by_one, strict=True)
-    ]
+    one_by_one = [filled_rows(insert.table, template, [values]) for values in ordered]
+    return [_evaluated(call).rows if rows is None else rows for call, rows in zip(calls, one_by_one, strict=True)]
 
 
-def _evaluated(session: Session, sql: str, params: Params) -> EvaluatedInsert:
-    prepared = session.prepare_anew(sql, params)
+def _evaluated(call: Insertion) -> EvaluatedInsert:
+    prepared = call.session.prepare_anew(call.sql, call.params)
     if not isinstance(prepared, EvaluatedInsert):
-        raise InterfaceError(f"{sql!r} was planned again and is no longer an INSERT: execute it again")
+        raise InterfaceError(f"{call.sql!r} was planned again and is no longer an INSERT: execute it again")
     return prepared
 
 
-def _load(
-    session: Session, insert: InsertRows, rows: Sequence[pa.Table], work: list[StageWork] | None, started: float
-) -> LoadResult:
+def _load(call: Insertion, insert: InsertRows, rows: Sequence[pa.Table], work: list[StageWork] | None) -> LoadResult:
     table = insert.table
-    now = datetime.fromtimestamp(started, UTC) if table.defaults else None
+    now = call.now if table.defaults else None
     together = rows[0] if len(rows) == 1 else pa.concat_tables([conform(part, table, now=now) for part in rows])
-    return load_rows(session, table, together, LoadMode.of(insert.mode), same_table=True, work=work, now=now)
+    return load_rows(call.session, table, together, LoadMode.of(insert.mode), same_table=True, work=work, now=now)
 
 
 def filled_rows(table: TableDef, template: InsertTemplate, values: Sequence[Sequence[Any]]) -> pa.Table | None:

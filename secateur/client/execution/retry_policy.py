@@ -1,19 +1,12 @@
-"""The retry policy: when a statement or load is retried while the cluster changes, and what to refresh before.
+"""The bounds of what is retried while the cluster changes: for how long, after which errors, at what cost.
 
-The policy only decides: a failure and the client's view of the cluster go in, and the next action comes out.
-:mod:`~secateur.client.execution.execute` performs it.
-
-A statement whose work ends its member (it takes all memory, or triggers a bug of a kernel) would end one member after
-the other if it were repeated as long as there are any. A member that dies for another reason while a statement runs
-looks the same from outside, so the first loss proves nothing, and the statement is retried once. After the second it is
-not.
+:mod:`~secateur.client.execution.execute` retries a statement or a load.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from secateur.errors import (
     Error,
@@ -35,143 +28,6 @@ REFUSED_S: Final = 1.5
 there."""
 MOVED: Final = (TopologyChangedError, MemberLostError, UnreachableError, PartitionLostError, UnknownTableError)
 """The errors of a member that may mean that partitions have moved to other members."""
-_PAUSE_MIN_S: Final = 0.02
-_PAUSE_MAX_S: Final = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeMember:
-    """Find out whether a member has ended, and call :meth:`RetryPolicy.probed`."""
-
-    member: str
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshOwners:
-    """Refresh the owners of partitions, and call :meth:`RetryPolicy.refreshed`.
-
-    Attributes:
-        unless_silent: A member that did not answer. While it stays silent, refresh the owners again: another request to
-            that member would take as long as the first, and meanwhile the cluster replaces it. None for none.
-    """
-
-    unless_silent: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class TryAgain:
-    """Try again.
-
-    Attributes:
-        prepare: Whether the plan may be stale too, and is to be made again first.
-        pause_s: How long to wait before.
-    """
-
-    prepare: bool
-    pause_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """Raise this error."""
-
-    error: Error
-
-
-Action: TypeAlias = ProbeMember | RefreshOwners | TryAgain | GiveUp
-
-
-class RetryPolicy:
-    """The attempts of one statement or load, from its first failure for a limited time.
-
-    Args:
-        work: The kind of work, ``"statement"`` or ``"write"``, for messages.
-        deadline_s: Until when to retry, on the clock of the events' ``now_s``.
-    """
-
-    def __init__(self, work: str, deadline_s: float) -> None:
-        self.deadline_s = deadline_s
-        self._work = work
-        self._lost_in_version: int | None = None
-        self._pause_s = _PAUSE_MIN_S
-        self._ended: list[str] = []
-        self._error: Error | None = None
-        self._member: str | None = None
-        self._has_time = True
-        self._nobody_since_s: float | None = None
-
-    def failed(self, error: Error, member: str | None, now_s: float) -> Action:
-        """A try has failed.
-
-        Args:
-            error: How: a copy of a partition is lost, or the client's view of the cluster is out of date.
-            member: The member that did not answer; None where the error is about none.
-            now_s: The time.
-        """
-        self._error, self._member, self._has_time = error, member, now_s < self.deadline_s
-        if is_final(error):
-            return GiveUp(error)
-        if isinstance(error, MemberLostError) and member is not None and member not in self._ended:
-            return ProbeMember(member)
-        return self._go_on(error, now_s)
-
-    def probed(self, *, has_ended: bool, now_s: float) -> Action:
-        """The client has probed the member that did not answer.
-
-        A statement that has cost too many members is not retried; see :mod:`~secateur.client.execution.retry_policy`.
-        """
-        assert self._error is not None
-        assert self._member is not None
-        if has_ended:
-            self._ended.append(self._member)
-            if len(self._ended) >= LOST_MEMBERS_MAX:
-                return GiveUp(cost_too_many(self._work, self._ended))
-        return self._go_on(self._error, now_s)
-
-    def refreshed(self, *, known: int, topology_version: int) -> Action:
-        """The client has learned the owners.
-
-        Args:
-            known: The version of the topology that it knew.
-            topology_version: The version that it knows now.
-        """
-        assert self._error is not None
-        if isinstance(self._error, PartitionLostError):
-            if self._error.details.get("topology_version", topology_version) < topology_version and self._has_time:
-                # Whoever said so did not know yet that the partition has owners again.
-                return TryAgain(prepare=False, pause_s=self._next_pause_s())
-            if topology_version == self._lost_in_version:
-                return GiveUp(self._error)  # no backup has taken over in the newest topology either
-            self._lost_in_version = topology_version
-            return TryAgain(prepare=False, pause_s=0.0)
-        # A member whose lease has ended gets another one, or others replace it. The plan is still valid.
-        is_stale = not self._error.details.get("lease_ended")
-        return TryAgain(prepare=is_stale, pause_s=0.0 if topology_version != known else self._next_pause_s())
-
-    def nobody_answered(self, now_s: float, wait_s: float) -> Action:
-        """Neither the controller nor a member could be asked for the owners: all may be starting anew.
-
-        Args:
-            now_s: The time.
-            wait_s: How long to wait for a controller from now on, if this is the first time.
-        """
-        assert self._error is not None
-        if self._nobody_since_s is None:
-            self._nobody_since_s = now_s
-            self.deadline_s = max(self.deadline_s, now_s + wait_s)
-        if now_s >= self._nobody_since_s + wait_s:
-            return GiveUp(self._error)
-        return TryAgain(prepare=False, pause_s=self._next_pause_s())
-
-    def _go_on(self, error: Error, now_s: float) -> Action:
-        if now_s >= self.deadline_s and not isinstance(error, PartitionLostError):
-            return GiveUp(error)
-        return RefreshOwners(self._member)
-
-    def _next_pause_s(self) -> float:
-        pause_s = self._pause_s
-        self._pause_s = min(pause_s * 2, _PAUSE_MAX_S)
-        return pause_s
 
 
 def is_final(error: Error) -> bool:

@@ -15,11 +15,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from secateur.client.session import Session
-from secateur.errors import TopologyChangedError
 from secateur.partitioning.pruning.operand import not_quick
 from secateur.partitioning.topology.topology import Topology
-from secateur.protocol.catalog import GetTableVersions
 from secateur.protocol.statements import RoutedScan, SelectStatement
 
 
@@ -156,28 +153,6 @@ def _any_owners(scans: Sequence[RoutedScan], topology: Topology) -> tuple[str, .
     return tuple(member for member in topology.member_ids if member in owners) or topology.member_ids
 
 
-def check_nothing_new(session: Session, statement: SelectStatement) -> None:
-    """Called when no partition can match, so that no member is asked: each knows what has changed since.
-
-    Where a table has gaps, others may have added ranges to it, with rows; where it has row policies, others may have
-    created one. The controller knows.
-
-    Raises:
-        TopologyChangedError: There are other ranges or policies by now.
-
-    Cost: a round trip to the controller when a table has gaps or row policies, else nothing.
-    """
-    scans = [scan for scan in statement.scans if scan.is_guarded or scan.tree.scheme.has_gaps]
-    if not scans:
-        return
-    known = session.ask(GetTableVersions([scan.table_id for scan in scans])).message
-    for scan, version in zip(scans, known.tables, strict=True):
-        if version != scan.table_version or (scan.is_guarded and known.catalog_version > statement.catalog_version):
-            raise TopologyChangedError(
-                f"{scan.table} has changed since the statement was planned: plan it again", table=scan.table
-            )
-
-
 P = TypeVar("P")
 R = TypeVar("R")
 
@@ -217,17 +192,3 @@ class MemberBatch(msgspec.Struct, Generic[P], frozen=True):
         """The executions from ``until`` on, after those before were answered in the frame or executed one by one."""
         alone = 1 if answered else 2 * self.alone
         return MemberBatch(self.member, self.positions[until:], self.params[until:], alone)
-
-
-def only_member(session: Session, statement: SelectStatement, params: Sequence[Any]) -> str | None:
-    """A member that has all that an execution reads; None where several have it together, and where nothing is read.
-
-    Raises:
-        UnknownRangesError, UnknownOwnersError: As :meth:`~secateur.client.session.Session.when_known` expects them.
-    """
-    topology = session.topology
-    route = choose_route(statement, params, topology, pruning=True)
-    if route.execution_mode is not ExecutionMode.LOCAL or not route.members:
-        return None
-    topology.check_live(route.members)
-    return route.members[session.turn() % len(route.members)]

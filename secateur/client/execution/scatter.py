@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import operator
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -24,12 +23,11 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from secateur.client.dbapi.rows import Rows
-from secateur.client.dbapi.stats import QueryStats
+from secateur.client.execution.execute import StatementCall
+from secateur.client.execution.reads import PlacedRead, SelectResult
 from secateur.client.execution.routing import ExecutionMode
 from secateur.client.member_calls import MEMBERS_AT_ONCE
-from secateur.client.session import Session
 from secateur.errors import DataError
-from secateur.partitioning.topology.topology import Topology
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.partitioning.types.decimals import added, below_power_of_ten
 from secateur.protocol.query import ExecuteFirstStage, ScatteredRun
@@ -38,41 +36,44 @@ from secateur.protocol.statements import ResultColumn, SelectStatement
 from secateur.wire import ShortTable, decode_tables
 
 
-def are_few(statement: SelectStatement, partitions: int) -> bool:
+def scatter(read: PlacedRead) -> SelectResult | None:
+    """The answer of the owners of a few partitions, all of whom the client asks itself; None where a member has to."""
+    call, partitions = read.call, read.route.partitions
+    statement = call.statement
+    if partitions is None or not read.pruning or read.wanted.is_profiled or not _are_few(statement, len(partitions)):
+        return None  # before the owner of each is looked for, which a client may have to ask for
+    primary = read.topology.ownership(statement.scans[0].group).primary
+    by_owner: dict[str, list[int]] = {}
+    for partition in partitions:
+        by_owner.setdefault(primary(partition), []).append(partition)
+    return ask_owners(call, read.params, by_owner)
+
+
+def _are_few(statement: SelectStatement, partitions: int) -> bool:
     """Whether a client may ask the owners of so many partitions itself: not of all, and of no more than can be few."""
     merge = statement.merge
     return merge is not None and partitions < statement.partitions_total and partitions <= merge.partitions_max
 
 
 def ask_owners(
-    session: Session,
-    topology: Topology,
-    statement: SelectStatement,
-    params: Sequence[Any],
-    by_owner: Mapping[str, list[int]],
-    started_s: float,
-    *,
-    is_cached: bool,
-) -> tuple[pa.Table | ShortTable, QueryStats] | None:
+    call: StatementCall[SelectStatement], params: Sequence[Any], by_owner: Mapping[str, list[int]]
+) -> SelectResult | None:
     """Run a statement whose partitions are on several members, if the client can merge their rows.
 
     Args:
-        session: The connection.
-        topology: The owners.
-        statement: The statement.
-        params: Its parameters in order, plain.
+        call: The call.
+        params: The parameters of the plan.
         by_owner: The partitions of its only scan, by the members that own them.
-        started_s: ``time.perf_counter()`` when the user called.
-        is_cached: Whether the plan was known.
 
     Returns:
-        The rows, and what they have cost; None if a member has to coordinate the statement.
+        None if a member has to coordinate the statement.
 
     Raises:
         Error: An owner cannot be reached, or refuses: as for a statement that one member answers.
     """
+    session, statement = call.session, call.statement
     merge, partitions = statement.merge, sum(map(len, by_owner.values()))
-    if merge is None or not are_few(statement, partitions):
+    if merge is None or not _are_few(statement, partitions):
         return None
     if len(by_owner) > MEMBERS_AT_ONCE or not session.scatter_backoff.is_due(statement.plan_id):
         return None
@@ -104,18 +105,9 @@ def ask_owners(
         rows = rows.rename_columns([column.name for column in statement.columns])
     session.note_topology(topology_version)
     session.note_statistics(statistics_version)
-    stats = QueryStats(
-        len(by_owner),
-        len(topology.members),
-        partitions,
-        statement.partitions_total,
-        ExecutionMode.SCATTER,
-        session.pruning,
-        topology_version,
-        is_cached,
-        (time.perf_counter() - started_s) * 1000,
-    )
-    return rows, stats
+    total = statement.partitions_total
+    stats = call.stats(ExecutionMode.SCATTER, len(by_owner), partitions, total, topology_version)
+    return SelectResult(Rows(rows, statement.columns), stats)
 
 
 _ROWS_MAX: Final = 1_000

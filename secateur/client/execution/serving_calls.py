@@ -18,11 +18,14 @@ from typing import Any, Final, TypeAlias
 
 from secateur.client.channel_pool import ChannelPool
 from secateur.client.dbapi.rows import GRANT_BYTES, Rows, StreamedRows, as_table
-from secateur.client.dbapi.stats import QueryStats, UnreadStats
+from secateur.client.dbapi.stats import UnreadStats
+from secateur.client.execution.execute import StatementCall
+from secateur.client.execution.member_reads import rows_of
+from secateur.client.execution.reads import Served
 from secateur.client.execution.scatter import ask_owners
-from secateur.client.execution.select import rows_of
 from secateur.client.member_calls import name_member
 from secateur.client.session import Session
+from secateur.errors import Error
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol.hello import Pruning
 from secateur.protocol.kept_plans import NESTED, classes_of, types_at
@@ -31,9 +34,6 @@ from secateur.protocol.query import Execute
 from secateur.protocol.statements import SelectStatement
 from secateur.protocol.values import PACK_ERRORS, pack, pack_around, packers
 from secateur.wire import CallControl, ShortTable, decode_tables
-
-Served: TypeAlias = tuple[Rows | StreamedRows, QueryStats | UnreadStats]
-"""The rows of an execution, and what it has cost."""
 
 ServingCall: TypeAlias = Callable[[Session, CallControl, Sequence[Any], float], Served | None]
 """A function from a session, what ends its requests, plain parameters, and ``time.perf_counter()`` when the user
@@ -48,39 +48,36 @@ _PARTITIONS_MAX: Final = 64
 """The owners of more partitions are found faster all together, as the general way does."""
 
 
-def serving_call(
-    session: Session,
-    calls: dict[tuple[object, ...], ServingCall],
-    sql: str,
-    params: list[Any],
-    statement: SelectStatement,
-) -> ServingCall | None:
-    """The serving call of a plan that is known, compiled at its first use; None if it has none.
+def serve(call: StatementCall[SelectStatement]) -> Served | None:
+    """Run a plan that is known by its serving call, which is compiled at its first use; None if it has none.
 
     It is kept by the text and the classes of its parameters, where executions find it without the plan, unless that
     depends on more.
 
-    Args:
-        session: The session.
-        calls: Its :attr:`~Session.serving_calls` of before the plan was looked for, see :meth:`Session.forget_calls`.
-        sql: The text.
-        params: Its parameters, plain.
-        statement: The plan.
-
     Raises:
-        Error: As :attr:`Session.topology`.
+        Error: As :attr:`Session.topology`, or that of the attempt.
     """
+    session, sql, params, statement = call.session, call.sql, call.params, call.statement
+    calls, control = session.serving_calls, session.control  # the calls first, see Session.forget_calls
+    if control is None or not isinstance(params, list):
+        return None
     places = tuple(place for place in statement.typed if place < len(params))
     classes: tuple[object, ...] = tuple(map(type, params))
     if places or not NESTED.isdisjoint(classes):
         classes = classes_of(params), types_at(places, params)
-    call = calls.get((sql, *classes))
-    if call is None and _is_served(session, statement, len(params)):
-        call = _compiled(session, statement, session.topology)
+    serving: ServingCall | None = calls.get((sql, *classes))
+    if serving is None:
+        if not _is_served(session, statement, len(params)) or session.known(sql, params) is not statement:
+            return None
+        serving = _compiled(sql, statement, session.topology)
         if len(calls) >= _CALLS_MAX:
             session.forget_calls()
-        calls[sql, *classes] = call
-    return call
+        calls[sql, *classes] = serving
+    try:
+        return serving(session, control, params, call.started_s)
+    except Error:
+        calls.pop((sql, *classes), None)  # its plan may be stale
+        raise
 
 
 def _is_served(session: Session, statement: SelectStatement, count: int) -> bool:
@@ -98,7 +95,7 @@ def _is_served(session: Session, statement: SelectStatement, count: int) -> bool
     )
 
 
-def _compiled(session: Session, statement: SelectStatement, topology: Topology) -> ServingCall:
+def _compiled(sql: str, statement: SelectStatement, topology: Topology) -> ServingCall:
     hidden = statement.hidden
     routes = [(scan.tree.bind_ids, scan.group) for scan in statement.scans if not scan.replicated]
     bind, _ = routes[0]
@@ -119,8 +116,9 @@ def _compiled(session: Session, statement: SelectStatement, topology: Topology) 
                 if by_owner is None or len(by_owner) != 1:
                     if not by_owner or len(statement.scans) != 1:
                         return None
-                    merged = ask_owners(session, topology, statement, params, by_owner, started_s, is_cached=True)
-                    return None if merged is None else (Rows(merged[0], columns), merged[1])
+                    scattered = StatementCall(session, sql, [], statement, True, started_s, 0.0)
+                    merged = ask_owners(scattered, params, by_owner)
+                    return None if merged is None else merged[:2]
                 (member,) = by_owner
                 place = member, session.channels(member)
             finally:

@@ -21,8 +21,10 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
+from msgspec import structs
+
 from secateur.client.dbapi.parameters import values_of
-from secateur.client.execution.execute import StatementCall
+from secateur.client.execution.execute import StatementCall, planned
 from secateur.client.execution.routing import partitions_of
 from secateur.client.session import Cached, Prepared, Session, cacheable
 from secateur.errors import DatabaseError, OperationalError
@@ -311,19 +313,16 @@ def shared_call(session: Session, sql: str, started_s: float) -> StatementCall[P
     if standing is None or standing is False:
         return None
     try:
-        known = session.known(text, values)
-        prepared = known or session.prepare_anew(text, values)
+        call = structs.replace(planned(session, text, values), started_s=started_s)
     except OperationalError:
         raise
     except DatabaseError:  # the user's own text shows what is wrong, and where
         session.standings.put(key, values, False, ())
         return None
     if standing is not True:
-        standing = _stands(session, standing, cacheable(prepared))
+        standing = _stands(session, standing, cacheable(call.statement))
         session.standings.put(key, values, sql if standing is None else standing, ())
-    if not standing:
-        return None
-    return StatementCall(session, text, values, prepared, known is not None, started_s, time.time())
+    return call if standing else None
 
 
 def _stands(session: Session, first: str, shared: Cached | None) -> bool | None:

@@ -18,9 +18,10 @@ from uuid import uuid4
 import pyarrow as pa
 
 from secateur.client.dbapi.parameters import Parameters, plain_values, values_of
-from secateur.client.execution.execute import StatementCall, StatementExecution, execute
+from secateur.client.execution.execute import StatementCall, StatementExecution, execute, planned
+from secateur.client.execution.no_rows import check_nothing_new
 from secateur.client.execution.retry_policy import MOVED
-from secateur.client.execution.routing import check_nothing_new, partitions_of
+from secateur.client.execution.routing import partitions_of
 from secateur.client.session import Prepared, Session
 from secateur.errors import (
     DataChangedError,
@@ -113,9 +114,8 @@ def prepared_query(session: Session, sql: str, params: Parameters) -> StatementC
     first = _FIRST_WORD.match(sql)
     if first is None or first[1].upper() not in _WORDS_OF_QUERIES:  # the controller carries DDL out as it plans
         raise _no_query(sql)
-    plain, started_s = plain_values(params), time.perf_counter()
-    prepared, cached = session.prepare(sql, plain)
-    return StatementCall(session, sql, plain, _query(prepared, sql), cached, started_s, time.time())
+    call = planned(session, sql, plain_values(params))
+    return call.of(_query(call.statement, sql))
 
 
 def open_snapshot(call: StatementCall[SelectStatement], *, lease_s: float, answer_bytes: int = 0) -> Snapshot | None:
@@ -209,9 +209,6 @@ class SnapshotReader:
 
 class _SnapshotExecution(StatementExecution[SelectStatement, Any]):
     """A query of which rows are pinned; it changes nothing."""
-
-    def may_repeat(self, error: Error) -> bool:
-        return isinstance(error, MOVED)
 
     def of_this_kind(self, prepared: Prepared, because: Error) -> SelectStatement:
         return _query(prepared, self.call.sql)

@@ -11,19 +11,17 @@ The copies live in a closed database of this process, which is imported with the
 from __future__ import annotations
 
 import contextlib
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from secateur.client.dbapi.rows import as_table
 from secateur.client.execution.execute import StatementCall
-from secateur.client.execution.select import run_select
+from secateur.client.execution.select import run_query, run_select
 from secateur.client.execution.verify import same_rows
 from secateur.client.session import Session
-from secateur.errors import InterfaceError, PruningMismatchError
+from secateur.errors import PruningMismatchError
 from secateur.partitioning.tables.row_ids import WITH_ROW_IDS, without_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.arrow_layout import without_struct_offsets
@@ -43,12 +41,12 @@ _ROUNDS: Final = 3
 _FOUND: Final = "rows that the change finds"
 _OURS: Final = "rows that the change leaves"
 
-C = TypeVar("C", bound=ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement])
+_Change = ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement]
 
-_Rows = tuple[pa.Table, tuple[ResultColumn, ...]]
+_Rows = tuple[pa.Table, Sequence[ResultColumn]]
 
 
-def check_change(call: StatementCall[C]) -> None:
+def check_change(call: StatementCall[_Change]) -> None:
     """Compare a change that has not been made yet with what DuckDB makes of its text.
 
     A difference that comes from rows written in between does not last, so it has to show three times. Nothing is
@@ -61,7 +59,7 @@ def check_change(call: StatementCall[C]) -> None:
 
     Cost: reads all tables of the statement, and takes memory of this process for their rows.
     """
-    change: ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement] = call.statement
+    change = call.statement
     left: tuple[pa.Table, pa.Table] | None = None
     for _ in range(_ROUNDS):
         selected = run_select(call.of(change.select))
@@ -73,7 +71,7 @@ def check_change(call: StatementCall[C]) -> None:
         stored = tables[change.table.name]
         if change.table.has_row_ids:
             stored = _read(call.session, f"SELECT * FROM {quoted(WITH_ROW_IDS)}.{quoted(change.table.name)}")
-        found = as_table(selected.result, selected.columns), selected.columns
+        found = selected.rows.take_table(), selected.rows.columns
         left = _left(call, tables, stored, found)
         if left is None or same_rows(*left):
             return
@@ -90,15 +88,12 @@ def check_change(call: StatementCall[C]) -> None:
 
 
 def _read(session: Session, sql: str) -> _Rows:
-    prepared, cached = session.prepare(sql, [])
-    if not isinstance(prepared, SelectStatement):
-        raise InterfaceError(f"{sql!r} is no query")
-    selected = run_select(StatementCall(session, sql, [], prepared, cached, time.perf_counter(), time.time()))
-    return as_table(selected.result, selected.columns), selected.columns
+    rows = run_query(session, sql).rows
+    return rows.take_table(), rows.columns
 
 
 def _left(
-    call: StatementCall[C], tables: Mapping[str, _Rows], stored: _Rows, found: _Rows
+    call: StatementCall[_Change], tables: Mapping[str, _Rows], stored: _Rows, found: _Rows
 ) -> tuple[pa.Table, pa.Table] | None:
     """The rows that the change leaves, by what it has found and by DuckDB; None where they cannot be compared.
 
@@ -112,7 +107,7 @@ def _left(
 
     from secateur.memory_database import open_database
 
-    change: ChangeStatement[SelectStatement] | CoordinatedChange[SelectStatement] = call.statement
+    change = call.statement
     table = change.table
     if not all(default.is_constant for default in table.defaults.values()):
         return None

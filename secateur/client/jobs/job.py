@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -262,7 +262,7 @@ class Job:
         """
         known = self._look()
         if known.coordinator is not None:
-            with contextlib.suppress(MemberLostError, UnreachableError):
+            with suppress(MemberLostError, UnreachableError):
                 running = self._session.ask_member(known.coordinator, jobs.GetJobMetrics(self.job_id)).message.metrics
                 return [entry.to_dict() for entry in running]
         return [entry.to_dict() for entry in known.metrics]
@@ -356,8 +356,12 @@ class Job:
         return read_results(answer)
 
 
-def submit_job(session: Session, dag: Submittable, config: JobConfig | None, params: Params) -> Job:
+def submit_job(
+    session: Session, dag: Submittable, config: JobConfig | None, params: Params, name: str | None = None
+) -> Job:
     """Have the controller take a job on record. It goes on when this connection is closed.
+
+    With a ``name``, it is the job of that name that has not ended, if there is one, and otherwise has that name.
 
     Raises:
         DagError: The DAG is not valid, or ``required_partitions`` names a partition that its table does not have.
@@ -367,23 +371,13 @@ def submit_job(session: Session, dag: Submittable, config: JobConfig | None, par
         PartitionLostError: A required partition had its only copy on a member that has left, or no member is left.
     """
     job = submission(session, dag, config, params)
-    return _take(session, jobs.NewJob(job.job_id, job.config, job.params, job.needs, if_absent=False), job.dag)
-
-
-def submit_job_if_absent(
-    session: Session, name: str, dag: Submittable, config: JobConfig | None, params: Params
-) -> Job:
-    """The job of that name that has not ended; if there is none, as :func:`submit_job` with that name.
-
-    Raises:
-        Error: As :func:`submit_job`.
-    """
-    job = submission(session, dag, config, params)
-    return _take(
-        session,
-        jobs.NewJob(job.job_id, replace(job.config, name=name), job.params, job.needs, if_absent=True),
-        job.dag,
-    )
+    chosen = job.config if name is None else replace(job.config, name=name)
+    asked = jobs.NewJob(job.job_id, chosen, job.params, job.needs, if_absent=name is not None)
+    with operation_span("submit") if session.is_traced else nullcontext() as describe:
+        job_id = _submitted(session, asked, job.dag)
+        if describe is not None:
+            describe({"secateur.job": job_id})
+    return Job(session, job_id)
 
 
 def find_job(session: Session, id_or_name: str) -> Job:
@@ -398,15 +392,6 @@ def find_job(session: Session, id_or_name: str) -> Job:
 def list_jobs(session: Session) -> list[JobInfo]:
     """All jobs on record, newest first. One round trip."""
     return [JobInfo.of(job) for job in session.ask(jobs.ListJobs()).message.jobs]
-
-
-def _take(session: Session, asked: jobs.NewJob, dag: bytes) -> Job:
-    if not session.is_traced:
-        return Job(session, _submitted(session, asked, dag))
-    with operation_span("submit") as describe:
-        job_id = _submitted(session, asked, dag)
-        describe({"secateur.job": job_id})
-    return Job(session, job_id)
 
 
 def _submitted(session: Session, asked: jobs.NewJob, dag: bytes) -> str:

@@ -6,16 +6,17 @@ No record of them is kept.
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from contextvars import copy_context
 from typing import Any, Final, Self
 
 import pyarrow as pa
 
 from secateur.client.jobs.job import JobLog, JobStatus, only_result, read_job_log, read_results
-from secateur.client.jobs.submittable import Params, Submittable, submission
+from secateur.client.jobs.submittable import Params, Submittable, coordinators_of, submission
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, InterfaceError, JobCancelledError, MemberLostError, UnreachableError
-from secateur.protocol.job_description import JobConfig, coordinators
+from secateur.protocol.job_description import JobConfig
 from secateur.protocol.jobs import FinishedJob, GetJobMetrics, StopJob, SubmitJob
 from secateur.tracing import operation_span
 from secateur.wire import Answer
@@ -119,11 +120,9 @@ class LightJob:
 
     def _run(self, asked: SubmitJob, dag: bytes) -> None:
         try:
-            if self._session.is_traced:
-                with operation_span("job") as describe:
+            with operation_span("job") if self._session.is_traced else nullcontext() as describe:
+                if describe is not None:
                     describe({"secateur.job": self.job_id})
-                    self._answer = self._session.ask_member_on_own_channel(self._member_id, asked, dag)
-            else:
                 self._answer = self._session.ask_member_on_own_channel(self._member_id, asked, dag)
         except BaseException as error:
             self._failure = error
@@ -153,11 +152,7 @@ def submit_light(session: Session, dag: Submittable, config: JobConfig | None, p
         PartitionLostError: A required partition had its only copy on a member that has left, or no member is left.
     """
     job = submission(session, dag, config, params)
-    members = session.when_known(
-        lambda: coordinators(
-            job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group()
-        )
-    )
+    members = coordinators_of(session, job)
     return LightJob(
         session, members[session.turn() % len(members)], SubmitJob(job.job_id, job.config, job.params), job.dag
     ).start()

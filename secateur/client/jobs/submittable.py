@@ -134,6 +134,15 @@ def _needs_of(session: Session, query: SourceSelect, prepare: Callable[..., tupl
     return needs
 
 
+def coordinators_of(session: Session, job: Submission) -> Sequence[str]:
+    """The members that may coordinate a job, by what this session knows of its tables."""
+    return session.when_known(
+        lambda: coordinators(
+            job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group()
+        )
+    )
+
+
 def plan_job(session: Session, dag: Submittable, config: JobConfig | None, params: Params) -> ResolvedPlan:
     """Have one of the members that may coordinate a job resolve it.
 
@@ -143,10 +152,5 @@ def plan_job(session: Session, dag: Submittable, config: JobConfig | None, param
         Error: Why the job could not start.
     """
     job = submission(session, dag, config, params)
-    members = session.when_known(
-        lambda: coordinators(
-            job.needs, session.topology, lambda table: session.known_table(table).scheme.affinity_group()
-        )
-    )
-    answer = session.ask_member(members[0], ResolveJob(job.config, job.params), job.dag)
+    answer = session.ask_member(coordinators_of(session, job)[0], ResolveJob(job.config, job.params), job.dag)
     return ResolvedPlan.of(answer.message.plan)

@@ -8,16 +8,9 @@ from typing import Any, Final, TypeAlias
 from secateur.client.channel_pool import ChannelPool
 from secateur.client.dbapi.rows import Rows
 from secateur.client.execution.execute import Retryable, execute
-from secateur.client.execution.retry_policy import MOVED, is_final
 from secateur.client.key_value.tables import KeyTable, RowKeys, ServingGet
 from secateur.client.session import Session
-from secateur.errors import (
-    Error,
-    MemberLostError,
-    NoRangeError,
-    ProtocolError,
-    UnreachableError,
-)
+from secateur.errors import Error, NoRangeError, ProtocolError
 from secateur.protocol.operations import Operation
 from secateur.protocol.query import FoundRows, GetRows
 from secateur.protocol.values import pack, pack_around
@@ -121,6 +114,8 @@ def get_rows(table: KeyTable, keys: Sequence[Any]) -> list[Row | None]:
 class _Get(Retryable[list[Row | None]]):
     """Reads change nothing, so an attempt may be repeated whatever became of it."""
 
+    is_read = True
+
     def __init__(self, table: KeyTable, keys: Sequence[Any]) -> None:
         self.session = table.session
         self._table = table
@@ -132,7 +127,8 @@ class _Get(Retryable[list[Row | None]]):
         rows, keys = table.read(self._read)
         try:
             if len(keys) == 1:
-                return self._formed(rows, self._one(rows, keys))
+                member = table.owner(rows, rows.partition_of(keys[0]))
+                return self._formed(rows, _rows(rows, self.session.ask_member(member, _request(rows, keys)), 1))
             partitions = [rows.partition_of(key) for key in keys]
         except NoRangeError:
             if table.refresh(rows.definition):  # the range may have been added since
@@ -153,15 +149,6 @@ class _Get(Retryable[list[Row | None]]):
                     found[position] = dict(zip(names, row, strict=True))
         return found
 
-    def _one(self, rows: RowKeys, keys: list[list[Any]]) -> list[Row | None]:
-        definition = rows.definition
-        member = self._table.owner(rows, rows.partition_of(keys[0]))
-        answer = self.session.ask_member(member, GetRows(definition.table_id, definition.version, keys))
-        found = answer.message
-        if found.values is not None and not found.missing:
-            return list(zip(*found.values, strict=True))
-        return _rows(rows, answer, 1)
-
     def _read(self, rows: RowKeys) -> tuple[RowKeys, list[list[Any]]]:
         return rows, [rows.read(key) for key in self._keys]
 
@@ -172,28 +159,18 @@ class _Get(Retryable[list[Row | None]]):
         for position, partition in enumerate(partitions):
             positions.setdefault(owners[partition], []).append(position)
         result: list[Row | None] = [None] * len(keys)
-        asked = [
-            (member, self._request(rows, [keys[position] for position in mine])) for member, mine in positions.items()
-        ]
+        asked = [(member, _request(rows, [keys[position] for position in mine])) for member, mine in positions.items()]
         for mine, answer in zip(positions.values(), self.session.ask_members(asked), strict=True):
             for position, row in zip(mine, _rows(rows, answer, len(mine)), strict=True):
                 result[position] = row
         return result
 
-    @staticmethod
-    def _request(rows: RowKeys, keys: list[list[Any]]) -> GetRows:
-        return GetRows(rows.definition.table_id, rows.definition.version, keys)
-
-    def may_repeat(self, error: Error) -> bool:
-        return isinstance(error, MOVED)
-
     def prepare_again(self, because: Error) -> None:
         self._table.refresh_if_possible()
 
-    def given_up(self, error: Error) -> Error:
-        if isinstance(error, (MemberLostError, UnreachableError)) and not is_final(error):
-            error.safe_to_retry()
-        return error
+
+def _request(rows: RowKeys, keys: list[list[Any]]) -> GetRows:
+    return GetRows(rows.definition.table_id, rows.definition.version, keys)
 
 
 def _rows(keys: RowKeys, answer: Answer[FoundRows], count: int) -> list[Row | None]:

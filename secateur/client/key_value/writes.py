@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,8 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur import errors
-from secateur.client.execution.change import NOTHING_DONE, run_change, unknown_outcome
-from secateur.client.execution.execute import Retryable, StatementCall, execute
+from secateur.client.execution.change import REPEATED, run_change, unanswered, unknown_outcome
+from secateur.client.execution.execute import Retryable, execute, planned
 from secateur.client.execution.routing import MemberBatch
 from secateur.client.key_value.tables import KeyTable, RowKeys
 from secateur.client.loads.load import LoadMode, load_rows
@@ -221,15 +220,10 @@ def _delete_together(table: KeyTable, definition: TableDef, batches: Sequence[Me
         for batch in batches
     ]
     deleted = 0
-    for batch, (member, message), answer in zip(batches, asked, table.session.answers_of(asked), strict=True):
-        done, unconfirmed = 0, len(batch.positions)
-        lost = answer if isinstance(answer, errors.MemberLostError) else None
-        if isinstance(answer, errors.DeadlineError):
-            raise unknown_outcome(definition, answer) from answer
+    for batch, (_, message), answer in zip(batches, asked, table.session.answers_of(asked), strict=True):
+        done, unconfirmed, lost = unanswered(batch, answer, definition)
         if not isinstance(answer, errors.Error):
-            done, unconfirmed = len(answer.message.rows), answer.message.unconfirmed
             deleted += sum(answer.message.rows)
-            lost = errors.MemberLostError(f"member {member} has deleted the rows, and not every copy has confirmed it")
         for number, keys in enumerate(batch.positions[done:], done):
             lost_answer = lost if number < done + unconfirmed else None
             deleted += execute(_Delete(table, keys, message.id_of(number), lost_answer))
@@ -245,6 +239,8 @@ class _Delete(Retryable[int]):
         change_id: The id, if a member was asked for it before.
         lost_answer: Why the answer of that member was lost, if it may have deleted the rows.
     """
+
+    repeated = REPEATED
 
     def __init__(
         self,
@@ -273,9 +269,6 @@ class _Delete(Retryable[int]):
         except errors.DeadlineError as error:
             raise unknown_outcome(definition, error) from error
 
-    def may_repeat(self, error: errors.Error) -> bool:
-        return isinstance(error, (errors.PartitionLostError, *NOTHING_DONE, errors.MemberLostError))
-
     def prepare_again(self, because: errors.Error) -> None:
         self._table.refresh_if_possible()
 
@@ -294,9 +287,9 @@ def _delete_everywhere(table: KeyTable, key: list[Any]) -> int:
     session, definition = table.session, table.keys.definition
     conditions = " AND ".join(f"{quoted(name)} = ?" for name in definition.primary_key)
     sql = f"DELETE FROM {quoted(definition.name)} WHERE {conditions}"
-    prepared, cached = session.prepare(sql, key)
-    if not isinstance(prepared, ChangeStatement):
+    call = planned(session, sql, key)
+    if not isinstance(call.statement, ChangeStatement):
         raise errors.InterfaceError(
             f"{sql!r} was planned as another kind of statement than DELETE: execute it with a cursor"
         )
-    return run_change(StatementCall(session, sql, key, prepared, cached, time.perf_counter(), time.time())).rows
+    return run_change(call.of(call.statement)).rows

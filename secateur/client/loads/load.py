@@ -306,11 +306,8 @@ class _LoadExecution(Retryable[LoadResult]):
         """Bring the rows aside at their owners, and have the controller make all of them visible at once."""
         session, table, mode, work = self.session, self._table, self._mode, self._stages
         load_id = uuid.uuid4().hex
-        partitions: set[int] = set()
-        members: set[str] = set()
         try:
-            how = self._conformed, load_id, partitions, members, self._progress, work
-            session.apart(partial(_stage, session, table, self._data, *how))
+            partitions, members = session.apart(partial(self._stage, load_id))
         except _OUT_OF_REACH as error:
             _abort(session, load_id)
             if session.control is not None and session.control.error is error:
@@ -342,6 +339,49 @@ class _LoadExecution(Retryable[LoadResult]):
         if work is not None:
             work.extend(answer.message.work)
         return LoadResult(answer.message.rows, len(members), len(partitions))
+
+    def _stage(self, load_id: str) -> tuple[set[int], set[str]]:
+        """Send all rows aside; returns the partitions and members that got any."""
+        session, table, work = self.session, self._table, self._stages
+        topology = session.topology_of(table)
+        topology.check_any()
+        control = session.control
+        partitions: set[int] = set()
+        members: set[str] = set()
+
+        def send(share: RoutedBatch) -> None:
+            session.work_for(control)
+            started_s, rows = time.perf_counter(), share.rows
+            asked = StageRows(load_id, table.table_id, _ATTEMPT, share.parts)
+            session.ask_member(share.member, asked, encode_table(rows))
+            if work is not None:
+                work.append(_sent(table, share.member, len(share.parts), rows.num_rows, rows.nbytes, started_s))
+
+        sharing = OwnerRouting.of(table, topology)
+        staged = 0
+        senders_max = min(_SENDERS_MAX, len(topology.members))
+        with ThreadPoolExecutor(senders_max, thread_name_prefix="secateur-load") as senders:
+            for rows in self._chunks(table):
+                covered = session.with_ranges_for(table, rows)
+                if covered is not table:
+                    table, sharing = covered, OwnerRouting.of(covered, session.topology_of(covered))
+                shares = list(sharing.shares(rows))
+                topology.check_live([share.member for share in shares])
+                for _ in senders.map(in_this_trace(send), shares):
+                    pass
+                members.update(share.member for share in shares)
+                partitions.update(partition for share in shares for partition, _ in share.parts)
+                staged += rows.num_rows
+                if self._progress is not None:
+                    self._progress(staged)
+        return partitions, members
+
+    def _chunks(self, table: TableDef) -> Iterator[pa.Table]:
+        first_row, data = 1, self._data
+        assert not isinstance(data, ShortTable)
+        for chunk in as_chunks(data, check=self.session.check_control):
+            yield from as_chunks(self._conformed(chunk, table, first_row=first_row))
+            first_row += chunk.num_rows
 
 
 def _sent(table: TableDef, member: str, partitions: int, rows: int, size: int, started_s: float) -> StageWork:
@@ -387,62 +427,6 @@ def _in_one_partition(data: pa.Table, table: TableDef) -> tuple[int, pa.Table] |
             return None
     parts = split(data, table)
     return next(iter(parts.items())) if len(parts) == 1 else None
-
-
-def _stage(
-    session: Session,
-    table: TableDef,
-    data: pa.Table | pa.RecordBatchReader,
-    conformed: _Conform,
-    load_id: str,
-    partitions: set[int],
-    members: set[str],
-    progress: Progress | None,
-    work: list[StageWork] | None,
-) -> None:
-    """Send all rows aside; notes the partitions and members that got any."""
-    topology = session.topology_of(table)
-    topology.check_any()
-    control = session.control
-
-    def send(share: RoutedBatch) -> None:
-        session.work_for(control)
-        started_s = time.perf_counter()
-        session.ask_member(
-            share.member, StageRows(load_id, table.table_id, _ATTEMPT, share.parts), encode_table(share.rows)
-        )
-        if work is not None:
-            rows = share.rows
-            work.append(_sent(table, share.member, len(share.parts), rows.num_rows, rows.nbytes, started_s))
-
-    sharing = OwnerRouting.of(table, topology)
-    staged = 0
-    with ThreadPoolExecutor(min(_SENDERS_MAX, len(topology.members)), thread_name_prefix="secateur-load") as senders:
-        for rows in _conformed_chunks(data, table, conformed, session.check_control):
-            covered = session.with_ranges_for(table, rows)
-            if covered is not table:
-                table, sharing = covered, OwnerRouting.of(covered, session.topology_of(covered))
-            shares = list(sharing.shares(rows))
-            topology.check_live([share.member for share in shares])
-            for _ in senders.map(in_this_trace(send), shares):
-                pass
-            members.update(share.member for share in shares)
-            partitions.update(partition for share in shares for partition, _ in share.parts)
-            staged += rows.num_rows
-            if progress is not None:
-                progress(staged)
-
-
-def _conformed_chunks(
-    data: pa.Table | pa.RecordBatchReader,
-    table: TableDef,
-    conformed: _Conform,
-    check: Callable[[], None],
-) -> Iterator[pa.Table]:
-    first_row = 1
-    for chunk in as_chunks(data, check=check):
-        yield from as_chunks(conformed(chunk, table, first_row=first_row))
-        first_row += chunk.num_rows
 
 
 def _abort(session: Session, load_id: str) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
-from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, Unpack, overload
@@ -229,14 +228,10 @@ class TableHandle:
         check_writable(table.schema, self._table)
         total = table.num_rows if isinstance(table, pa.Table) else None
         try:
-            with progress_line(self.name, total, progress) as report:
-                load = partial(
-                    load_rows, self._session, self._table, table, load_mode, missing=lacking, progress=report, now=now
-                )
-                if not self._session.is_traced:
-                    return load().rows
-                with operation_span("load", self.name) as describe:
-                    rows = load().rows
+            with progress_line(self.name, total, progress) as report, self._traced("load") as describe:
+                given = self._session, self._table, table, load_mode
+                rows = load_rows(*given, missing=lacking, progress=report, now=now).rows
+                if describe is not None:
                     describe({"secateur.mode": mode, "secateur.rows": rows})
                 return rows
         except Error as error:
@@ -430,7 +425,9 @@ class TableHandle:
         )
         return f"<Table {self.name}: {len(self.columns)} columns, {kind}>"
 
-    def _traced(self, operation: str, count: int) -> AbstractContextManager[object]:
+    def _traced(
+        self, operation: str, count: int | None = None
+    ) -> AbstractContextManager[Callable[[Mapping[str, Any]], None] | None]:
         """Trace an operation on several rows; those on one row look at the session themselves, which costs less."""
         return operation_span(operation, self.name, count) if self._session.is_traced else nullcontext()
 

@@ -50,7 +50,7 @@ def test_nobody_shares_a_channel_and_few_are_kept(pool: ChannelPool) -> None:
 
 
 def test_a_channel_that_is_dropped_is_hung_up(pool: ChannelPool) -> None:
-    pool.drop(pool.borrow())
+    pool.borrow().close()
     assert Line.open_lines == 0
     forgotten = pool.borrow()
     del forgotten
