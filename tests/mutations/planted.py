@@ -183,8 +183,14 @@ PLANTED: Final = (
     Mutation(
         "a reader gets the snapshot from before the last write",
         "storage/partition.py",
-        "        self._snapshot = None\n        self._changes.total += 1",
-        "        self._changes.total += 1",
+        "        self.native = self._snapshot = None",
+        "        self.native = None",
+    ),
+    Mutation(
+        "the native executor reads the rows from before the last write",
+        "storage/partition.py",
+        "        self.native = self._snapshot = None",
+        "        self._snapshot = None",
     ),
     Mutation(
         "an upsert of many rows keeps the row that was there",
@@ -201,7 +207,7 @@ PLANTED: Final = (
     Mutation(
         "a member answers after the end of its lease",
         "storage/read_lease.py",
-        "        if self._clock() >= self.until_s:",
+        "        if self.clock() >= self.until_s:",
         "        if self.until_s < 0.0:",
     ),
     Mutation(
