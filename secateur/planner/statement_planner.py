@@ -25,22 +25,18 @@ from secateur.planner.ddl.access import (
     read_create_policy,
     read_create_role,
     read_drop_policy,
-    read_drop_role,
     read_forget_tenant,
     read_grant,
 )
 from secateur.planner.ddl.alter_table import read_alter_table, read_comment_on
-from secateur.planner.ddl.column_type import read_create_type, read_drop_type
+from secateur.planner.ddl.column_type import read_create_type
 from secateur.planner.ddl.create_external_table import read_create_external_table
-from secateur.planner.ddl.create_index import read_create_index, read_drop_index
-from secateur.planner.ddl.create_table import read_create_table, read_drop_table
+from secateur.planner.ddl.create_index import read_create_index
+from secateur.planner.ddl.create_table import read_create_table
 from secateur.planner.ddl.create_table_as import is_create_table_as, read_create_table_as
-from secateur.planner.ddl.create_view import read_create_view, read_drop_view
-from secateur.planner.ddl.resource_group import (
-    read_alter_resource_group,
-    read_create_resource_group,
-    read_drop_resource_group,
-)
+from secateur.planner.ddl.create_view import read_create_view
+from secateur.planner.ddl.drop import read_drop
+from secateur.planner.ddl.resource_group import read_alter_resource_group, read_create_resource_group
 from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.copy import read_backup, read_copy, read_restore
 from secateur.planner.dml.insert import Insert, InsertValues, read_insert
@@ -303,14 +299,13 @@ _KINDS: Final = (
     _Kind(("MERGE",), _change(read_merge), takes_parameters=True, is_of_dialect=True),
     _Kind(("COPY",), _copy, takes_parameters=True, is_of_dialect=True),
     _Kind(("CREATE ROLE",), lambda unread: read_create_role(unread.cursor)),
-    _Kind(("DROP ROLE",), lambda unread: read_drop_role(unread.cursor)),
+    _Kind(("DROP ROLE", "DROP RESOURCE"), lambda unread: read_drop(unread.cursor)),
     _Kind(("GRANT",), lambda unread: read_grant(unread.cursor, unread.catalog.view.relation)),
     _Kind(("REVOKE",), lambda unread: read_grant(unread.cursor, unread.catalog.view.relation)),
     _Kind(("CREATE POLICY",), lambda unread: read_create_policy(unread.cursor, unread.catalog.view.table)),
     _Kind(("DROP POLICY",), lambda unread: read_drop_policy(unread.cursor, unread.catalog.view.table)),
     _Kind(("CREATE RESOURCE",), lambda unread: read_create_resource_group(unread.cursor)),
     _Kind(("ALTER RESOURCE",), lambda unread: read_alter_resource_group(unread.cursor)),
-    _Kind(("DROP RESOURCE",), lambda unread: read_drop_resource_group(unread.cursor)),
     _Kind(("CREATE VIEW", "CREATE OR REPLACE VIEW"), _create_view, is_of_dialect=True),
     _Kind(("CREATE EXTERNAL", "CREATE OR REPLACE EXTERNAL"), lambda unread: read_create_external_table(unread.cursor)),
     _Kind(
@@ -327,10 +322,7 @@ _KINDS: Final = (
     _Kind(
         ("ALTER",), lambda unread: read_alter_table(unread.cursor, unread.catalog.view.table, unread.catalog.view.types)
     ),
-    _Kind(("DROP VIEW",), lambda unread: read_drop_view(unread.cursor), takes_parameters=True, is_of_dialect=True),
-    _Kind(("DROP TYPE",), lambda unread: read_drop_type(unread.cursor), is_of_dialect=True),
-    _Kind(("DROP INDEX",), lambda unread: read_drop_index(unread.cursor), is_of_dialect=True),
-    _Kind(("DROP",), lambda unread: read_drop_table(unread.cursor), is_of_dialect=True),
+    _Kind(("DROP",), lambda unread: read_drop(unread.cursor), is_of_dialect=True),
     _Kind(("FORGET",), lambda unread: read_forget_tenant(unread.cursor)),
     _Kind(("BACKUP",), lambda unread: read_backup(unread.cursor, unread.catalog.view.table)),
     _Kind(("RESTORE",), lambda unread: read_restore(unread.cursor)),

@@ -2,7 +2,7 @@
 
 ::
 
-    CREATE ROLE [IF NOT EXISTS] r  |  DROP ROLE [IF EXISTS] r
+    CREATE ROLE [IF NOT EXISTS] r
     GRANT <privilege>, ... ON [TABLE] t, ... TO r, ...  |  REVOKE <privilege>, ... ON [TABLE] t, ... FROM r, ...
     <privilege> := SELECT | INSERT | UPDATE | DELETE | ALL [PRIVILEGES]
 
@@ -30,7 +30,6 @@ from secateur.planner.statement import (
     CreatePolicy,
     CreateRole,
     DropPolicy,
-    DropRole,
     GrantTables,
     SecureTable,
 )
@@ -62,19 +61,6 @@ def read_create_role(cursor: TokenCursor) -> CreateRole:
         raise cursor.error(ProgrammingError, message, offset, len(name))
     cursor.expect_end()
     return CreateRole(name.casefold(), if_not_exists)
-
-
-def read_drop_role(cursor: TokenCursor) -> DropRole:
-    """Read a DROP ROLE statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-    """
-    cursor.expect("DROP", "ROLE")
-    if_exists = cursor.accept("IF", "EXISTS")
-    name = cursor.name("the name of a role")
-    cursor.expect_end()
-    return DropRole(name.casefold(), if_exists)
 
 
 def read_grant(cursor: TokenCursor, find: Callable[[str], TableDef | ViewDef | ExternalTable]) -> GrantTables:

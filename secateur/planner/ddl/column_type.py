@@ -1,9 +1,8 @@
-"""The type of a column in a definition, CREATE TYPE and DROP TYPE.
+"""The type of a column in a definition, and CREATE TYPE.
 
 ::
 
     CREATE [OR REPLACE] TYPE [IF NOT EXISTS] mood AS ENUM ('sad', 'ok', 'happy')
-    DROP TYPE [IF EXISTS] mood
 
     <type>  := <scalar> | ENUM ('a', 'b') | <name of a type>
              | { STRUCT | ROW } (name <type>, ...) | MAP (<type>, <type>) | <type>[] | <type>[n]
@@ -19,7 +18,7 @@ from secateur.errors import Error, NotSupportedError, ProgrammingError
 from secateur.partitioning.tables.table import NamedType
 from secateur.partitioning.types.column_type import DEPTH_MAX, LENGTH_MAX, Field, SqlType, TypeKind, parse_type
 from secateur.partitioning.types.sql_text import quoted
-from secateur.planner.statement import CreateType, DropType
+from secateur.planner.statement import CreateType
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 from secateur.planner.text.tokens import TokenKind
 
@@ -191,24 +190,6 @@ def read_create_type(cursor: TokenCursor) -> CreateType:
         raise cursor.unsupported("an ENUM of a query", "list the values: AS ENUM ('one', 'other')")
     cursor.expect_end()
     return CreateType(NamedType(name, type_), or_replace, if_not_exists)
-
-
-def read_drop_type(cursor: TokenCursor) -> DropType:
-    """Read a DROP TYPE statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-        NotSupportedError: CASCADE, several types, or a schema in front of the name.
-    """
-    cursor.expect("DROP", "TYPE")
-    if_exists = cursor.accept("IF", "EXISTS")
-    name = cursor.name_in_main("the name of a type")
-    if cursor.at("CASCADE") or cursor.at("RESTRICT"):
-        raise cursor.unsupported(cursor.word(), "a type that columns have is not dropped: drop their tables first")
-    if cursor.at(","):
-        raise cursor.unsupported("DROP of several types", "drop one at a time")
-    cursor.expect_end()
-    return DropType(name, if_exists=if_exists)
 
 
 def _is_known(name: str) -> bool:

@@ -1,9 +1,8 @@
-"""CREATE INDEX and DROP INDEX.
+"""CREATE INDEX.
 
 ::
 
     CREATE INDEX [IF NOT EXISTS] i ON t (a [ASC | DESC] [NULLS FIRST | NULLS LAST], b, ...)
-    DROP INDEX [IF EXISTS] i
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from secateur.errors import NotSupportedError, SchemeError
 from secateur.partitioning.tables.table import IndexDef, TableDef
 from secateur.planner.dml.target import read_relation
 from secateur.planner.dml.values import read_column
-from secateur.planner.statement import CreateIndex, DropIndex
+from secateur.planner.statement import CreateIndex
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.storage.key_column import KeyColumn
 
@@ -63,16 +62,3 @@ def read_create_index(cursor: TokenCursor, find: Callable[[str], TableDef]) -> C
     cursor.expect(")")
     cursor.expect_end()
     return CreateIndex(table, IndexDef(name, tuple(columns)), if_not_exists)
-
-
-def read_drop_index(cursor: TokenCursor) -> DropIndex:
-    """Read a DROP INDEX statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-    """
-    cursor.expect("DROP", "INDEX")
-    if_exists = cursor.accept("IF", "EXISTS")
-    name = cursor.name("the name of an index")
-    cursor.expect_end()
-    return DropIndex(name, if_exists)

@@ -1,4 +1,4 @@
-"""CREATE TABLE and DROP TABLE.
+"""CREATE TABLE.
 
 ::
 
@@ -6,7 +6,6 @@
         col TYPE [NOT NULL] [DEFAULT v] [[CONSTRAINT n] CHECK (c)] [COMMENT 'text'], ...,
         [PRIMARY KEY (a, b, c)], [CONSTRAINT n] CHECK (c), ...
     ) [PARTITION BY ...] [BACKUPS n] [WITH (change_feed = true)] | [REPLICATED] [COMMENT 'text']
-    DROP TABLE [IF EXISTS] t
 
 A table without a primary key gets a hidden column (:mod:`~secateur.partitioning.tables.row_ids`).
 """
@@ -28,7 +27,7 @@ from secateur.partitioning.tables.table import Column, NamedType, TableDef
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by
 from secateur.planner.ddl.row_expression import WrittenCheck, checks_of, read_check, read_default
-from secateur.planner.statement import CreateTable, DropTable
+from secateur.planner.statement import CreateTable
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.storage.key_column import KeyColumn
@@ -247,26 +246,6 @@ def _hashes(clauses: Clauses) -> list[HashComponent]:
     """The hash components of a table, and those of its ranges."""
     clause = clauses.partition_by
     return [] if clause is None else [*clause.hashes, *(own for spec in clause.ranges for own in spec.hashes or ())]
-
-
-def read_drop_table(cursor: TokenCursor) -> DropTable:
-    """Read a DROP statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-        NotSupportedError: DROP of something else than a table.
-    """
-    cursor.expect("DROP")
-    if not cursor.accept("TABLE"):
-        raise cursor.unsupported(f"DROP {cursor.word()}", "there are tables, views and indexes")
-    if_exists = cursor.accept("IF", "EXISTS")
-    name = cursor.name_in_main("the name of a table")
-    if cursor.at("CASCADE") or cursor.at("RESTRICT"):
-        raise cursor.unsupported(
-            cursor.word(), "views that read a dropped table stay, and can be read again once there is such a table"
-        )
-    cursor.expect_end()
-    return DropTable(name, if_exists=if_exists)
 
 
 def _read_backups(cursor: TokenCursor) -> int:

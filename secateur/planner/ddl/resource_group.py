@@ -1,4 +1,4 @@
-"""Reads CREATE, ALTER and DROP RESOURCE GROUP.
+"""Reads CREATE and ALTER RESOURCE GROUP.
 
 Source: the names of the limits are those of StarRocks and of PostgreSQL's ``statement_timeout``.
 """
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from secateur.errors import ProgrammingError
 from secateur.planner.set_option import read_milliseconds
-from secateur.planner.statement import AlterResourceGroup, CreateResourceGroup, DropResourceGroup
+from secateur.planner.statement import AlterResourceGroup, CreateResourceGroup
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import Token, TokenKind
 from secateur.protocol.access import ResourceGroup
@@ -59,19 +59,6 @@ def read_alter_resource_group(cursor: TokenCursor) -> AlterResourceGroup:
     if not limits and roles is None:
         raise cursor.expected("WITH (...) or FOR")
     return AlterResourceGroup(name, limits, roles)
-
-
-def read_drop_resource_group(cursor: TokenCursor) -> DropResourceGroup:
-    """Read a DROP RESOURCE GROUP statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-    """
-    cursor.expect("DROP", "RESOURCE", "GROUP")
-    if_exists = cursor.accept("IF", "EXISTS")
-    name = cursor.name("the name of a resource group").casefold()
-    cursor.expect_end()
-    return DropResourceGroup(name, if_exists)
 
 
 def _roles(cursor: TokenCursor) -> tuple[str, ...] | None:
