@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace as with_fields
 from functools import partial
 from hashlib import blake2b
 from typing import Any
@@ -40,7 +41,7 @@ from secateur.planner.binding.query import FindGuard, Query, TableReference, bin
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.exchanges import NotDivided, is_row_by_row
 from secateur.planner.empty_answer import empty_answer
-from secateur.planner.gathered import why_gathered
+from secateur.planner.gathered import QueryInputs
 from secateur.planner.prune.external_scan import external_scan
 from secateur.planner.prune.scan_reading import QueryReading, ScanReading, ScanRows, read_query, rows_of_scans
 from secateur.planner.prune.shown import conjunction_text
@@ -169,19 +170,9 @@ class BoundSelect:
             self.columns,
             _arrow(query, plan, read, self.columns),
         )
-        found = staged(
-            query,
-            read,
-            rows_of_scans(read) if joins is not None else self._rows,
-            self._schemas,
-            self.columns,
-            self._params,
-            self._estimates,
-            self._settings.cost_model,
-            self._why_whole,
-            lambda: self._distributed,
-            is_of_one_partition=ends_on_one_partition(self.scans),
-        )
+        inputs = self._inputs if joins is None else with_fields(self._inputs, read=read, rows_of=rows_of_scans(read))
+        is_of_one_partition = ends_on_one_partition(self.scans)
+        found = staged(inputs, self._why_whole, lambda: self._distributed, is_of_one_partition=is_of_one_partition)
         if isinstance(plan, BoundPlan) and len(query.scans) == 1 and is_row_by_row(plan.root):
             local = replace(local, is_pipelineable=True)
         trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]
@@ -215,7 +206,7 @@ class BoundSelect:
             catalog_version=self._catalog_version,
             views=query.views,
             is_sized=self._is_sized,
-            undivided=as_written(query, read, self._schemas, self.columns) if self._settings.is_verified else (),
+            undivided=as_written(inputs) if self._settings.is_verified else (),
             scatter_partitions_max=(
                 self._settings.cost_model.scatter_partitions_max if can_scatter(self.scans, found.stages) else 0
             ),
@@ -302,18 +293,26 @@ class BoundSelect:
         }
 
     @cached_property
-    def _distributed(self) -> DistributedQuery | NotDivided:
-        self._left_columns_out()
-        return distributed(
-            self._query, self._read.plan, self._schemas, self._params, self._estimates, self._settings.cost_model
+    def _inputs(self) -> QueryInputs:
+        read = self._read  # which may bind the query once more
+        return QueryInputs(
+            self._query,
+            read,
+            self._rows,
+            self._schemas,
+            self.columns,
+            self._params,
+            self._estimates,
+            self._settings.cost_model,
         )
 
     @cached_property
+    def _distributed(self) -> DistributedQuery | NotDivided:
+        return distributed(self._inputs)
+
+    @cached_property
     def _why_whole(self) -> str | None:
-        read = self._read  # which may bind the query once more
-        return why_gathered(
-            self._query, read.scans, self._rows, self._estimates, self._settings.cost_model, self._sent_if_placed
-        )
+        return self._inputs.why_gathered(self._sent_if_placed)
 
     def _sent_if_placed(self) -> float | None:
         """Estimate the bytes that its stages would send, None if it cannot be divided."""
