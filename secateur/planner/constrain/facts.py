@@ -38,9 +38,9 @@ class Facts:
 
     def of(self, relation: nodes.Relation) -> list[Condition]:
         """The facts of a relation."""
-        found = self._known.get(relation.number)
+        found = self._known.get(id(relation))  # the plan has each as long as this
         if found is None:
-            found = self._known[relation.number] = distinct(self._derived(relation))
+            found = self._known[id(relation)] = distinct(self._derived(relation))
         return found
 
     def _derived(self, relation: nodes.Relation) -> Sequence[Condition]:

@@ -99,7 +99,7 @@ class Numbering:
         self._lists = lists
         self._scanned: dict[int, ScanColumn] = {}
         self.joined: list[tuple[ScanColumn, ScanColumn]] = []
-        self._columns, self._relations = count(), count()
+        self._columns = count()
         self._outputs: dict[int, Outputs] = {}
         self.known: dict[int, Truths] = {}
         self.names: dict[int, str] = {}
@@ -233,7 +233,7 @@ class Numbering:
             self.read |= inputs_of(outputs)
             inputs.append(node)
         made = self._made(column_types(relation))
-        return nodes.Apart(next(self._relations), _numbers(made), tuple(inputs)), made
+        return nodes.Apart(_numbers(made), tuple(inputs)), made
 
     def _scan(self, scan: rel.LogicalScan, table: str) -> tuple[nodes.Relation, Outputs]:
         names = tuple(name or "rowid" for name in scan.column_names)
@@ -245,7 +245,7 @@ class Numbering:
             self._scanned[column.index] = ScanColumn(table, name)
             if name in never_null:
                 self.known[column.index] = NOT_NULL
-        return nodes.ScannedTable(next(self._relations), _numbers(made), table, names, made), made
+        return nodes.ScannedTable(_numbers(made), table, names, made), made
 
     def _computed(self, node: ex.AnyExpression) -> ex.AnyExpression:
         """What a column of a projection is: the expression, where it has one value and is not too long."""
@@ -273,7 +273,7 @@ class Numbering:
             else:
                 flat.append(one)
         columns = frozenset(column for one in flat for column in one.columns)
-        return nodes.JoinBlock(next(self._relations), columns, tuple(flat), (*found, *conditions))
+        return nodes.JoinBlock(columns, tuple(flat), (*found, *conditions))
 
     def _join(
         self, relation: rel.LogicalCross | rel.LogicalJoin | rel.LogicalConditionJoin
@@ -308,7 +308,6 @@ class Numbering:
         if kind == "RIGHT":
             columns |= right.columns
         node = nodes.Join(
-            next(self._relations),
             frozenset(columns),
             relation,
             kind,
@@ -400,7 +399,7 @@ class Numbering:
         )
         stopped = {new.index: column_of(old, new.return_type) for old, new in renamed.items()}
         columns = input.columns | stopped.keys() | _numbers(more)
-        return nodes.Barrier(next(self._relations), columns, input, stopped, reason), (*made, *more)
+        return nodes.Barrier(columns, input, stopped, reason), (*made, *more)
 
     def _stopped(self, relation: rel.AnyRelation, reason: str) -> tuple[nodes.Relation, Outputs]:
         node, outputs = self.relation(relation.children[0])
@@ -441,9 +440,7 @@ class Numbering:
         below = _numbers(one for key in keys.values() for one in columns_in(key).values())
         columns = frozenset({*below, *_numbers(one for one in made if isinstance(one, ex.InputColumn))})
         unique = _bare(keys.values()) if is_plain and not stopped else None
-        barrier = nodes.Barrier(
-            next(self._relations), columns, node, stopped, _GROUPED, is_plain, chosen, groups=True, unique=unique
-        )
+        barrier = nodes.Barrier(columns, node, stopped, _GROUPED, is_plain, chosen, groups=True, unique=unique)
         return barrier, tuple(made)
 
     def _value_of(self, call: ex.AnyExpression, outputs: Outputs) -> ex.AnyExpression | None:
@@ -479,7 +476,7 @@ class Numbering:
             found = element_of(one.child, column) if isinstance(one, ex.Unnest) else None
             if found is not None:
                 facts.append(Condition(found, is_moved=True))
-        elements = nodes.Apart(next(self._relations), _numbers(made), facts=tuple(facts))
+        elements = nodes.Apart(_numbers(made), facts=tuple(facts))
         return self._region([node, elements], []), (*outputs, *made)
 
     def _distinct(self, relation: rel.LogicalDistinct) -> tuple[nodes.Relation, Outputs]:
@@ -490,7 +487,7 @@ class Numbering:
         if is_of_all and not any(one.return_type.collation for one in targets):
             # Equal rows have equal values.
             unique = _bare(targets)
-            return nodes.Barrier(next(self._relations), node.columns, node, {}, _FIRST, unique=unique), outputs
+            return nodes.Barrier(node.columns, node, {}, _FIRST, unique=unique), outputs
         return self._barrier(node, outputs, targets, _FIRST)
 
     def _set_operation(
@@ -523,7 +520,7 @@ class Numbering:
             if all(self._is_never_null(outputs[position]) for outputs in sources):
                 self.known[column.index] = NOT_NULL
         return (
-            nodes.SetOperation(next(self._relations), _numbers(made), kind, made, tuple(inputs), tuple(sources)),
+            nodes.SetOperation(_numbers(made), kind, made, tuple(inputs), tuple(sources)),
             made,
         )
 
@@ -534,7 +531,7 @@ class Numbering:
         if relation.ctename.startswith(_OUTER_ROWS) and has_outer_rows(relation.children[1], relation.table_index):
             self._outer.add(relation.table_index)
         query, made = self.relation(relation.children[1])
-        return nodes.With(next(self._relations), query.columns, relation.table_index, definition, query), made
+        return nodes.With(query.columns, relation.table_index, definition, query), made
 
     def _reference(
         self, relation: rel.LogicalWithReference, *, is_outer: bool = False
@@ -545,7 +542,7 @@ class Numbering:
             self._is(column, source)
             if self._is_never_null(source):
                 self.known[column.index] = NOT_NULL
-        found = nodes.Reference(next(self._relations), _numbers(made), relation.cte_index, made, sources, is_outer)
+        found = nodes.Reference(_numbers(made), relation.cte_index, made, sources, is_outer)
         return found, made
 
     def _values(self, relation: rel.LogicalValues) -> tuple[nodes.Relation, Outputs]:
@@ -559,7 +556,7 @@ class Numbering:
                 continue
             either = any_of([compared("COMPARE_NOT_DISTINCT_FROM", column, one) for one in listed])
             facts.append(Condition(either, is_moved=True))
-        return nodes.Apart(next(self._relations), _numbers(made), facts=tuple(facts)), made
+        return nodes.Apart(_numbers(made), facts=tuple(facts)), made
 
 
 def _is_unresolved(expressions: Iterable[ex.AnyExpression]) -> bool:
