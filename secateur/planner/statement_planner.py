@@ -41,6 +41,7 @@ from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.copy import read_backup, read_copy, read_restore
 from secateur.planner.dml.insert import Insert, InsertValues, read_insert
 from secateur.planner.dml.merge import Merge, read_merge
+from secateur.planner.dml.row_changes import ChangeText
 from secateur.planner.dml.searched_change import SearchedChange, read_searched_change
 from secateur.planner.dml.target import read_relation
 from secateur.planner.explain.explain import read_explain
@@ -170,12 +171,12 @@ def _query(unread: _Unread) -> Statement:
     return unread.queries.select(unread.sql, unread.tokens, unread.parameters, unread.values)
 
 
-def _change(read: Callable[..., Insert | Merge | SearchedChange]) -> Callable[[_Unread], Statement]:
+def _change(read: Callable[[ChangeText], Insert | Merge | SearchedChange]) -> Callable[[_Unread], Statement]:
     """A reader of a statement that changes rows."""
 
     def planned(unread: _Unread) -> Statement:
         unread = unread.at_one_time()
-        change = read(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
+        change = read(ChangeText(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes))
         if isinstance(change, SearchedChange) and change.sources is not None:
             # The query has the sources in its middle, where more than sources would read strangely.
             check_dialect(unread.sql, unread.tokens)
@@ -411,7 +412,6 @@ def read_maintenance(cursor: TokenCursor, find: Callable[[str], Any]) -> str:
         find: The catalog's lookup by name.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: With the position of the name.
     """
     words = [cursor.take().text.upper()]
@@ -433,7 +433,6 @@ def read_kill(cursor: TokenCursor) -> KillStatement | KillJob:
         cursor: At the word KILL.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         ProgrammingError: The text is not the id of a statement.
     """
     cursor.expect("KILL")

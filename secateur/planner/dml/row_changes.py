@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,6 +34,23 @@ from secateur.protocol.tokens import Privilege
 
 MERGE_ACTION: Final = "merge_action"
 """The function that returns the action on the row, in the RETURNING of a MERGE."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeText:
+    """A statement that changes rows, before it is read.
+
+    Attributes:
+        cursor: At its first word; its tokens have numbered parameters.
+        parameters: As read from the same tokens.
+        find: The catalog's lookup by name.
+        ctes: The WITH clause in front of it.
+    """
+
+    cursor: TokenCursor
+    parameters: Parameters
+    find: Callable[[str], TableDef]
+    ctes: TextSpan | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from secateur.planner.dml.assignments import read_assignments
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.row_changes import (
     Change,
+    ChangeText,
     action_text,
     column_of,
     of_other_rows,
@@ -35,7 +36,6 @@ from secateur.planner.dml.row_changes import (
 from secateur.planner.dml.target import ChangeTarget, read_relation, read_target
 from secateur.planner.dml.values import Value, item
 from secateur.planner.statement import PlannedSelect
-from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.syntax import compared_trees, nodes_of
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression
@@ -123,23 +123,15 @@ class SearchedChange(Change):
         return composer.finish()
 
 
-def read_searched_change(
-    cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None
-) -> SearchedChange:
+def read_searched_change(text: ChangeText) -> SearchedChange:
     """Read an UPDATE, DELETE or TRUNCATE statement.
 
-    Args:
-        cursor: At its first word; its tokens have numbered parameters.
-        parameters: As read from the same tokens.
-        find: The catalog's lookup by name.
-        ctes: The WITH clause in front of it.
-
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError, UnknownColumnError: With the position of the name.
         ProgrammingError: A column is assigned twice.
         NotSupportedError: A form that we do not have.
     """
+    cursor, find, parameters = text.cursor, text.find, text.parameters
     if cursor.at("TRUNCATE"):
         return SearchedChange(cursor.sql, parameters, _read_truncated(cursor, find), None, None, RowAction.DELETE, {})
     values: dict[str, Value] = {}
@@ -157,7 +149,7 @@ def read_searched_change(
     separator = "',', " if values else ""
     where = _read_where(cursor, f"{separator}{joins}, WHERE or the end of the statement")
     returning = read_returning(cursor, target, parameters)
-    return SearchedChange(cursor.sql, parameters, target, ctes, returning, action, values, sources, where)
+    return SearchedChange(cursor.sql, parameters, target, text.ctes, returning, action, values, sources, where)
 
 
 def _read_truncated(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeTarget:
