@@ -49,7 +49,6 @@ def read_create_role(cursor: TokenCursor) -> CreateRole:
     """Read a CREATE ROLE statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         ProgrammingError: The name is that of a role that there always is.
     """
     cursor.expect("CREATE", "ROLE")
@@ -67,7 +66,6 @@ def read_grant(cursor: TokenCursor, find: Callable[[str], TableDef | ViewDef | E
     """Read a GRANT or REVOKE statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: There is no such table to grant something on; with the position of the name.
         ProgrammingError: Something is granted that nobody may do with a system table.
     """
@@ -124,11 +122,7 @@ def _relation_name(
 
 
 def read_row_security(cursor: TokenCursor, table: TableDef) -> SecureTable:
-    """Read what follows the table of an ALTER TABLE, from ENABLE or DISABLE on.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-    """
+    """Read what follows the table of an ALTER TABLE, from ENABLE or DISABLE on."""
     enables = cursor.accept("ENABLE")
     if not enables:
         cursor.expect("DISABLE")
@@ -141,7 +135,6 @@ def read_create_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> 
     """Read a CREATE POLICY statement, and check its conditions against the columns of the table.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError, UnknownColumnError: With the position of the name.
         NotSupportedError: A condition reads more than its row, or is not the same for equal rows.
         ProgrammingError: A condition is none, or its command has no use for it.
@@ -178,11 +171,7 @@ def read_create_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> 
 
 
 def read_forget_tenant(cursor: TokenCursor) -> ForgetTenant:
-    """Read a FORGET TENANT statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-    """
+    """Read a FORGET TENANT statement."""
     cursor.expect("FORGET", "TENANT")
     value = cursor.string("the tenant, as 'text'")
     claim = cursor.string("the name of a claim, as 'text'") if cursor.accept("CLAIM") else TENANT
@@ -201,7 +190,6 @@ def read_drop_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Dr
     """Read a DROP POLICY statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: With the position of the name.
     """
     cursor.expect("DROP", "POLICY")

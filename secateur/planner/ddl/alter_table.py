@@ -87,7 +87,6 @@ def read_alter_table(
         types: The named types, by case-folded name.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: With the position of the name.
         UnknownColumnError: There is no such column.
         SchemeError: A change that cannot be, with its position.
@@ -258,7 +257,6 @@ def read_comment_on(cursor: TokenCursor, find: Callable[[str], TableDef]) -> Com
         find: The catalog's lookup by name.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError, UnknownColumnError: With the position of the name.
         NotSupportedError: It is about something else than a table or a column of one.
     """

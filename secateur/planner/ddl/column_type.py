@@ -35,7 +35,6 @@ def read_type(cursor: TokenCursor, column: str, types: Mapping[str, NamedType]) 
         types: The named types, by case-folded name.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: There are no columns of it.
     """
     return _read(cursor, column, types, 0)
@@ -105,7 +104,6 @@ def read_enum(cursor: TokenCursor, what: str) -> SqlType:
         what: What is of this type, for messages.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: There are no values, or one is there twice.
     """
     cursor.expect("ENUM", "(")
@@ -165,7 +163,6 @@ def read_create_type(cursor: TokenCursor) -> CreateType:
     """Read a CREATE TYPE statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: A type that is no ENUM of listed values, or a schema in front of the name.
         ProgrammingError: DuckDB has a type of that name.
     """

@@ -28,7 +28,6 @@ def read_create_external_table(cursor: TokenCursor) -> CreateExternalTable:
     """Read a CREATE EXTERNAL TABLE statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: A type or a format that is not supported.
     """
     cursor.expect("CREATE")

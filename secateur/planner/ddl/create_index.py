@@ -26,7 +26,6 @@ def read_create_index(cursor: TokenCursor, find: Callable[[str], TableDef]) -> C
         find: The catalog's lookup by name.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError, UnknownColumnError: With the position of the name.
         SchemeError: A column that is named twice.
         NotSupportedError: A unique index, one of expressions, or a column of a type without an order.

@@ -98,7 +98,6 @@ def read_create_table(cursor: TokenCursor, types: Mapping[str, NamedType]) -> Cr
         types: The named types, by case-folded name.
 
     Raises:
-        SqlSyntaxError: At the first invalid token.
         SchemeError: An invalid key or partition scheme; the message explains why.
         NotSupportedError: A type, constraint or form that is not supported.
     """
@@ -136,7 +135,6 @@ def read_clauses(cursor: TokenCursor, *ends: str) -> Clauses:
     """Read how a table is partitioned and copied, up to the end of the statement or one of ``ends``.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: REPLICATED beside another clause.
     """
     clauses = Clauses(offset=cursor.offset)

@@ -122,11 +122,7 @@ def is_create_table_as(cursor: TokenCursor) -> bool:
 
 
 def read_create_table_as(cursor: TokenCursor) -> TableAs:
-    """Read the statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-    """
+    """Read the statement."""
     or_replace, if_not_exists = read_create(cursor)
     name = cursor.name_in_main("the name of a table")
     key: tuple[str, ...] = ()

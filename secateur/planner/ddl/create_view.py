@@ -87,7 +87,6 @@ def read_create_view(cursor: TokenCursor) -> ViewText:
     """Read a CREATE VIEW statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: A schema in front of the name.
     """
     cursor.expect("CREATE")

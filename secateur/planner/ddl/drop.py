@@ -36,7 +36,6 @@ def read_drop(cursor: TokenCursor) -> Drop:
     """Read a DROP statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: DROP of something else, of several things, with CASCADE, or in another schema.
     """
     cursor.expect("DROP")

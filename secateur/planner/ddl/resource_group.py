@@ -34,7 +34,6 @@ def read_create_resource_group(cursor: TokenCursor) -> CreateResourceGroup:
     """Read a CREATE RESOURCE GROUP statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         ProgrammingError: A limit has no such value.
     """
     cursor.expect("CREATE", "RESOURCE", "GROUP")
@@ -49,7 +48,6 @@ def read_alter_resource_group(cursor: TokenCursor) -> AlterResourceGroup:
     """Read an ALTER RESOURCE GROUP statement; what it does not name stays, and DEFAULT takes a limit away.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         ProgrammingError: A limit has no such value.
     """
     cursor.expect("ALTER", "RESOURCE", "GROUP")

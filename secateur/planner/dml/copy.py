@@ -52,7 +52,6 @@ def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str],
         find: The catalog's lookup by name.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError, UnknownColumnError: With the position of the name.
         ProgrammingError: An option with a value that it cannot have.
     """
@@ -197,7 +196,6 @@ def read_backup(cursor: TokenCursor, find: Callable[[str], TableDef]) -> BackupT
         find: The catalog's lookup by name.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: With the position of the name.
     """
     cursor.expect("BACKUP")
@@ -211,9 +209,6 @@ def read_restore(cursor: TokenCursor) -> RestoreFrom:
 
     Args:
         cursor: At the word RESTORE.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
     """
     cursor.expect("RESTORE")
     or_replace = cursor.accept("OR", "REPLACE")

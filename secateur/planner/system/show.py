@@ -78,7 +78,6 @@ def read_show(
         find: Reads the name of a table or view, and finds it.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: With the position of the name.
     """
     word = cursor.take().text.upper()

@@ -19,7 +19,8 @@ CLOSING: Final = frozenset(")]}")
 class TokenCursor:
     """A position in the tokens of one statement.
 
-    Keywords are compared by their upper-case text.
+    Keywords are compared by their upper-case text. Whatever reads from one raises a :class:`SqlSyntaxError`, with its
+    position, at the first token that cannot be.
     """
 
     def __init__(self, sql: str, tokens: Sequence[Token]) -> None:
