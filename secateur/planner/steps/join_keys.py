@@ -112,33 +112,16 @@ class _Build:
 
 
 @dataclass(frozen=True, slots=True)
-class _KeyStep:
-    """A step, not planned yet.
-
-    Attributes:
-        text: The query of the keys.
-        before: The types of the parameters that steps before it give.
-        values_max: With more keys than this the statement runs undivided.
-        estimate: About how many keys there are.
-    """
-
-    text: str
-    before: tuple[str, ...]
-    values_max: int
-    estimate: int
-
-
-@dataclass(frozen=True, slots=True)
 class JoinKeys:
     """A statement that runs better if keys of its joins are found first.
 
     Attributes:
-        steps: The queries that find them.
+        steps: Plan the queries that find them.
         watched: The scans whose keys they are.
         bounds: The resulting bounds of each scan.
     """
 
-    steps: tuple[_KeyStep, ...]
+    steps: tuple[Callable[[PlanStep], PlannedStep], ...]
     watched: tuple[int, ...]
     bounds: tuple[ScanBounds, ...]
 
@@ -153,16 +136,7 @@ class JoinKeys:
         Never raises if a step cannot be planned: then only the ordinary plan is used. Cost: a plan for each step.
         """
         try:
-            steps = tuple(
-                PlannedStep(
-                    step.text,
-                    plan_step(f"{step.text}\nLIMIT {step.values_max + 1}", step.before),
-                    SubqueryUse.KEYS,
-                    step.values_max,
-                    step.estimate,
-                )
-                for step in self.steps
-            )
+            steps = tuple(planned(plan_step) for planned in self.steps)
         except DatabaseError:
             return statement
         plan = statement.plan
@@ -373,7 +347,7 @@ class _Search:
 
     def _step(
         self, build: _Build, held: ScanConditions, lists: Mapping[ScanColumn, int], bounds: Sequence[ScanBounds]
-    ) -> _KeyStep:
+    ) -> Callable[[PlanStep], PlannedStep]:
         """Return the query of a side's keys: of the rows that pass its own predicates, and the lists known by then."""
         read = build.side.read
         before = min(lists[ScanColumn(build.side.relation, column)] for column in build.columns)
@@ -393,7 +367,13 @@ class _Search:
             for column, index in sorted(lists.items(), key=lambda item: item[1])
             if index < before
         )
-        return _KeyStep(text, types, values_max, max(round(build.keys), 1))
+        estimate = max(round(build.keys), 1)
+
+        def planned(plan_step: PlanStep) -> PlannedStep:
+            bounded = plan_step(f"{text}\nLIMIT {values_max + 1}", types)
+            return PlannedStep(text, bounded, SubqueryUse.KEYS, values_max, estimate)
+
+        return planned
 
 
 def _keys_of(probe: _Side) -> set[ScanColumn]:
