@@ -11,7 +11,6 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.cached_plan import now
 from secateur.planner.dml.change_planner import ChangePlanner
-from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.target import read_relation
 from secateur.planner.select import BoundSelect
 from secateur.planner.statement import PlannedSelect
@@ -99,10 +98,6 @@ class QueryPlanner:
             text = cursor.sql[asked.tokens[0].start : asked.tokens[-1].end + 1]
             asked = summarized_sql(text) if asked.is_summary else described_sql(described.plan.columns)
         return self.select_made(asked, parameters, values)
-
-    def select_composed(self, query: Composed, values: Sequence[Any] | None) -> PlannedSelect:
-        """A query that is put together of pieces of the user's statement."""
-        return query.plan(lambda text, tokens, own: self.select(text, tokens, own, values))
 
     def select_made(self, text: str, parameters: Parameters, values: Sequence[Any] | None) -> PlannedSelect:
         """A query that is made of the user's statement, whose parameters it has, or some of them."""

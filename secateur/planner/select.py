@@ -25,9 +25,7 @@ from secateur.engine.sql.scatter import can_scatter
 from secateur.engine.sql.select_plan import PartialAtReaders, ScanPlan, SelectPlan
 from secateur.errors import DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.pruning.nodes import All, Everywhere
-from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.table import ExternalTable, TableDef
-from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.sql_text import folded, quoted
 from secateur.planner.arrow.form import arrow_form
 from secateur.planner.arrow.sources import JoinInput
@@ -37,7 +35,7 @@ from secateur.planner.binding.bound_plan import BoundPlan, Unreadable, bind_to_p
 from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.binding.clocks import is_unsettled, reads_clock, settled
 from secateur.planner.binding.evaluation import is_small, refuse_large_constants
-from secateur.planner.binding.query import FindGuard, Query, TableReference, bind_query
+from secateur.planner.binding.query import FindGuard, Query, bind_query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.exchanges import NotDivided, is_row_by_row
 from secateur.planner.empty_answer import empty_answer
@@ -176,6 +174,7 @@ class BoundSelect:
         if isinstance(plan, BoundPlan) and len(query.scans) == 1 and is_row_by_row(plan.root):
             local = replace(local, is_pipelineable=True)
         trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]
+        # Some values of the parameters have to leave each scan without partitions.
         # A statement on a view has to ask a member, which knows whether the view is still the same.
         # Unless it is small, a statement that reads no table is answered by a member, where its computation has bounds
         # and can be cancelled.
@@ -185,7 +184,7 @@ class BoundSelect:
             and (bool(trees) or is_small(root))
             and not query.views
             and not is_fetched
-            and all(map(_may_be_empty, trees))
+            and not any(isinstance(tree.root, (All, Everywhere)) for tree in trees)
             else None
         )
         select_plan = SelectPlan(
@@ -205,7 +204,7 @@ class BoundSelect:
             deterministic=root is not None and not is_fetched and not depends_on_order(root),
             catalog_version=self._catalog_version,
             views=query.views,
-            is_sized=self._is_sized,
+            is_sized=query.is_ordered,
             undivided=as_written(inputs) if self._settings.is_verified else (),
             scatter_partitions_max=(
                 self._settings.cost_model.scatter_partitions_max if can_scatter(self.scans, found.stages) else 0
@@ -257,7 +256,10 @@ class BoundSelect:
         return rows_of_scans(self._read)
 
     def _describe(self) -> None:
-        self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
+        self._schemas = {
+            scan.relation: {column.name: column.type for column in scan.visible_columns if column.name in scan.columns}
+            for scan in self._query.scans
+        }
         self.columns = _described(self._query, self._schemas, self._params)
         # After the user's own text is bound, because its errors and the names of its columns are the user's.
         self._query = self._settled(self._query)
@@ -319,11 +321,6 @@ class BoundSelect:
         found = self._distributed
         return None if isinstance(found, NotDivided) else found.sent_bytes
 
-    @property
-    def _is_sized(self) -> bool:
-        """Whether rows are ordered and not limited: the way to order them depends on their number."""
-        return self._query.is_ordered
-
     def _origin(self) -> str:
         """Return a digest of the plan's inputs; the id of the plan covers its content."""
         query = self._query
@@ -335,11 +332,6 @@ def _residual(read: ScanReading) -> str:
     """The conditions that are tested on the rows that a scan finds."""
     tested = [read.conditions.conjuncts[index] for index in read.bounds.residual]
     return conjunction_text(tested, read.conditions.names)
-
-
-def _may_be_empty(tree: PartitionTree) -> bool:
-    """Whether there may be values of the parameters for which a scan needs no partition."""
-    return not isinstance(tree.root, (All, Everywhere))
 
 
 def _scan_plan(read: ScanReading, query: Query, plan: BoundPlan | Unreadable) -> ScanPlan:
@@ -403,10 +395,6 @@ def _own_name(name: str, query: Query) -> str:
     for index in reversed(range(len(query.parameters.names))):
         name = name.replace(f"${index + 1}", f"${query.parameters.names[index]}")
     return name
-
-
-def _schema(scan: TableReference) -> dict[str, SqlType | str]:
-    return {column.name: column.type for column in scan.visible_columns if column.name in scan.columns}
 
 
 def _arrow(

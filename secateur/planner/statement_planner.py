@@ -208,7 +208,8 @@ def _copy(unread: _Unread) -> Statement:
     copy = read_copy(unread.cursor, unread.parameters, unread.catalog.view.table)
     if isinstance(copy, CopyFrom):
         return copy
-    query = unread.queries.select_composed(copy.query, unread.given_values)
+    values = unread.given_values
+    query = copy.query.plan(lambda text, tokens, own: unread.queries.select(text, tokens, own, values))
     return CopyTo(unread.bound(query), copy.file)
 
 

@@ -82,7 +82,8 @@ class Equivalence:
         """A condition from elsewhere as one of a side; None where no column of it has an equal there."""
         meaning = {}
         for column in condition.columns:
-            equal = None if column in side else self._equal_in(column, side)
+            others = () if column in side else self.equal_to(column)
+            equal = next((other for other in others if other.index in side), None)
             if equal is not None:
                 meaning[column] = equal
         if not meaning:
@@ -91,9 +92,6 @@ class Equivalence:
         if pair is not None and self.are_equal(*(meaning.get(one.index, one).index for one in pair)):
             return None
         return Condition(with_equal_columns(condition.expression, meaning), is_moved=True)
-
-    def _equal_in(self, column: int, side: Set[int]) -> ex.InputColumn | None:
-        return next((other for other in self.equal_to(column) if other.index in side), None)
 
     def within(self, side: Set[int], conditions: Iterable[Condition]) -> Iterator[Condition]:
         """The conditions on one column of a side for each column of the side that equals it."""

@@ -129,7 +129,7 @@ class Numbering:
                 return self._region([node], conditions), outputs_kept
             case rel.LogicalProject():
                 node, outputs = self.relation(relation.children[0])
-                if _is_unresolved(relation.expressions):
+                if any(isinstance(part, ex.UnresolvedColumn) for one in relation.expressions for part in within(one)):
                     self.read |= inputs_of(outputs)
                     return node, self._made(column_types(relation))
                 return node, tuple(self._computed(one) for one in _over(relation.expressions, outputs))
@@ -199,9 +199,9 @@ class Numbering:
     def _listed(self, conditions: Iterable[Condition]) -> Iterator[Condition]:
         """That columns which are equal to others are in their lists."""
         for one in conditions:
-            pair = equated(one) if _is_equality(one.expression) else None
-            if pair is None:
-                continue
+            pair = equated(one)
+            if pair is None or one.expression.type != "COMPARE_EQUAL":
+                continue  # NULLs that are not distinct are elements of no list
             scanned = [(column, origin) for column in pair if (origin := self._origin(column)) is not None]
             if len(scanned) == 2 and scanned[0][1] != scanned[1][1]:
                 self.joined.append((scanned[0][1], scanned[1][1]))
@@ -559,10 +559,6 @@ class Numbering:
         return nodes.Apart(_numbers(made), facts=tuple(facts)), made
 
 
-def _is_unresolved(expressions: Iterable[ex.AnyExpression]) -> bool:
-    return any(isinstance(part, ex.UnresolvedColumn) for one in expressions for part in within(one))
-
-
 def _over(expressions: Iterable[ex.AnyExpression], outputs: Outputs) -> Iterable[ex.AnyExpression]:
     """Expressions over the columns of a relation, over what these columns are."""
 
@@ -599,11 +595,6 @@ def _is_null_without_match(node: ex.AnyExpression) -> bool:
         case _:
             found = cast_of(node)
             return found is not None and _is_null_without_match(found[0])
-
-
-def _is_equality(node: ex.AnyExpression) -> bool:
-    """Whether an expression is ``a = b``; NULLs that are not distinct are elements of no list."""
-    return isinstance(node, ex.Call) and node.type == "COMPARE_EQUAL"
 
 
 def _numbers(columns: Iterable[ex.InputColumn]) -> frozenset[int]:

@@ -87,10 +87,6 @@ def _limit(cursor: TokenCursor) -> tuple[str, Any]:
     return field, read(cursor, cursor.take(), value_offset)
 
 
-def _milliseconds(cursor: TokenCursor, token: Token, offset: int) -> int | None:
-    return read_milliseconds(cursor, token, offset) or None
-
-
 def _bytes(cursor: TokenCursor, token: Token, offset: int) -> int:
     found = _SIZE.fullmatch(token.text.strip())
     size = 0 if found is None else round(float(found[1]) * _UNITS[(found[2] or "b").lower()])
@@ -118,7 +114,7 @@ def _number(name: str, largest: float, *, is_whole: bool) -> Callable[[TokenCurs
 _READERS: Final[Mapping[str, tuple[str, Callable[[TokenCursor, Token, int], Any]]]] = {
     "weight": ("weight", _number("weight", _WEIGHT_MAX, is_whole=False)),
     "max_running": ("max_running", _number("max_running", _COUNT_MAX, is_whole=True)),
-    "statement_timeout": ("statement_timeout_ms", _milliseconds),
+    "statement_timeout": ("statement_timeout_ms", lambda *given: read_milliseconds(*given) or None),
     "max_memory": ("max_memory", _bytes),
     "max_rows": ("max_rows", _number("max_rows", _COUNT_MAX, is_whole=True)),
     "rate": ("rate", _number("rate", _RATE_MAX, is_whole=False)),

@@ -33,13 +33,9 @@ _WIDTHS: Final = {
     "DECIMAL": 16,
 }
 _WIDTH: Final = 8
+"""About how many bytes a value of a type has, and one of any other type."""
 _COPIES_MAX: Final = 4
 """Of so many copies of a column it is known that they say where a row is."""
-
-
-def width_of(type_: LogicalType) -> int:
-    """About how many bytes a value of a type has."""
-    return _WIDTHS.get(type_.id, _WIDTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +166,7 @@ class Placed:
     def nbytes(self, columns: Iterable[int]) -> float:
         """The estimated bytes of all rows in some columns."""
         types = column_types(self.relation)
-        return self.rows * (sum(self.widths.get(one, width_of(types[one])) for one in columns) or _WIDTH)
+        return self.rows * (sum(self.widths.get(one, _WIDTHS.get(types[one].id, _WIDTH)) for one in columns) or _WIDTH)
 
 
 def _shifted(keys: frozenset[Key], by: int) -> frozenset[Key]:

@@ -146,14 +146,12 @@ def _key_values(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> li
             for key in product(*values)
             if all(len({repr(key[position]) for position in positions}) == 1 for positions in equal)
         )
-    return sorted(found, key=_order_of_key)
 
+    def order(key: tuple[Any | Domain, ...]) -> list[tuple[bool, Any]]:
+        """Values in their order, then domains in that of their texts."""
+        return [(True, domain_text(one)) if isinstance(one, Domain) else (False, one) for one in key]
 
-def _order_of_key(key: tuple[Any | Domain, ...]) -> tuple[tuple[bool, Any], ...]:
-    """Values in their order, then domains in that of their texts."""
-    return tuple(
-        (isinstance(value, Domain), domain_text(value) if isinstance(value, Domain) else value) for value in key
-    )
+    return sorted(found, key=order)
 
 
 def execution_mode(plan: SelectPlan, facts: Sequence[ScanExplanation], topology: Topology) -> tuple[str, list[str]]:

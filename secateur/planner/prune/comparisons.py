@@ -231,7 +231,8 @@ class ComparisonReader:
                 "the values to keep, with = or IN"
             )
         if not all(isinstance(operand, Constant) for operand in operands):
-            return _tested_box(found.column, ParameterComparison(comparison, tuple(operands), found.comparison_target))
+            test = ParameterComparison(comparison, tuple(operands), found.comparison_target)
+            return (Box.of({found.column: Constraint((Choice(tests=(test,)),))}),)
         values = [operand.value for operand in operands if isinstance(operand, Constant)]
         domain = allowed(found.comparison_target, comparison, values, found.column_type)
         if domain is None and (comparison in PATTERNS or OPERATORS[comparison].negated in PATTERNS):
@@ -372,10 +373,6 @@ class ComparisonReader:
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
-
-
-def _tested_box(column: str, test: ParameterComparison) -> Boxes:
-    return (Box.of({column: Constraint((Choice(tests=(test,)),))}),)
 
 
 def _domain_box(column: str, domain: Domain, column_type: SqlType) -> Boxes:
