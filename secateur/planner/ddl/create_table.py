@@ -26,7 +26,7 @@ from secateur.partitioning.tables.row_ids import ROW_ID_COLUMN
 from secateur.partitioning.tables.table import Column, NamedType, TableDef
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by
-from secateur.planner.ddl.row_expression import WrittenCheck, checks_of, read_check, read_default
+from secateur.planner.ddl.row_expression import WrittenCheck, checks_of, read_condition, read_default
 from secateur.planner.statement import CreateTable
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
@@ -355,7 +355,8 @@ def _read_check(cursor: TokenCursor) -> WrittenCheck:
             raise _unsupported_constraint(cursor)
         cursor.expect("CONSTRAINT")
         name = cursor.name("the name of the constraint")
-    return read_check(cursor, name)
+    cursor.expect("CHECK")
+    return WrittenCheck(name, read_condition(cursor))
 
 
 def _set_primary_key(cursor: TokenCursor, draft: _Draft, columns: tuple[str, ...], offset: int) -> None:
