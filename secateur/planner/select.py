@@ -154,9 +154,7 @@ class BoundSelect:
         joins = (
             None
             if self._plan_step is None or self.skips_steps or root is None
-            else find_join_keys(
-                query, read, self._rows, self._statistics_snapshot, query.parameters.total, self._settings
-            )
+            else find_join_keys(self._inputs, self._statistics_snapshot, self._settings)
         )
         if joins is not None:
             read = joins.noted_in(read)

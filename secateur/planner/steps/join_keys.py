@@ -42,6 +42,7 @@ from secateur.planner.constrain.descent import ScanConditions
 from secateur.planner.constrain.lists import searched_parameter
 from secateur.planner.constrain.numbering import ScanColumn
 from secateur.planner.cost_model import CostModel
+from secateur.planner.gathered import QueryInputs
 from secateur.planner.prune.bounds import ScanBounds
 from secateur.planner.prune.scan_reading import (
     QueryReading,
@@ -152,29 +153,22 @@ class JoinKeys:
 
 
 def find_join_keys(
-    query: Query,
-    read: QueryReading,
-    rows_of: Mapping[str, ScanRows],
-    statistics_snapshot: StatisticsSnapshot,
-    first: int,
-    settings: PlanSettings,
+    inputs: QueryInputs, statistics_snapshot: StatisticsSnapshot, settings: PlanSettings
 ) -> JoinKeys | None:
     """Find the join keys that are worth finding first.
 
     Args:
-        query: The bound query, which has the same answer whenever it is computed.
-        read: Its scans and their bounds.
-        rows_of: The rows of each scan that it may need.
+        inputs: The query, which has the same answer whenever it is computed.
         statistics_snapshot: The statistics of the tables.
-        first: The index of the first parameter that a step fills.
         settings: The session's settings for the plan.
 
     Returns:
         None when there is nothing to gain. Cost: some microseconds for a statement over small tables, or of one scan.
     """
+    query, read = inputs.query, inputs.read
     if RULE in settings.disabled_rules or len(query.scans) < 2 or isinstance(read.plan, Unreadable):
         return None
-    model = settings.cost_model
+    model, first = settings.cost_model, query.parameters.total
     large = {scan.scan.relation for scan in read.scans if _is_large(scan, statistics_snapshot, first, model)}
     if not large:
         return None
@@ -183,7 +177,7 @@ def find_join_keys(
         for scan in read.scans
         if (side := _side(scan, statistics_snapshot, first, model)) is not None
     }
-    return _Search(query, read, rows_of, sides, first, settings).found(
+    return _Search(query, read, inputs.rows_of, sides, first, settings).found(
         [side for side in sides.values() if side.relation in large]
     )
 
