@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from secateur.planner.constrain.condition import NEVER, Condition, distinct, plain, said, with_equal_columns
-from secateur.planner.constrain.equivalence import Equivalence, compares_alike
+from secateur.planner.constrain.equivalence import Equivalence
 from secateur.planner.constrain.null_rejection import Truths, is_never_true, rejected
 from secateur.planner.prune.bounds import fields_of
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import compared
+from secateur.planner.tree.equal_columns import compares_alike
 from secateur.planner.tree.rewriting import bare_column, conjuncts, exchanged, inputs_of
 from secateur.planner.tree.types import LogicalType
 

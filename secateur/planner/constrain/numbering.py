@@ -14,7 +14,7 @@ from secateur.planner.aggregates import AGGREGATES
 from secateur.planner.constrain import nodes
 from secateur.planner.constrain.condition import Condition, said
 from secateur.planner.constrain.correlation import has_outer_rows
-from secateur.planner.constrain.equivalence import columns_in, equals_are_identical, equated
+from secateur.planner.constrain.equivalence import columns_in
 from secateur.planner.constrain.lists import element_of, in_parameter, with_lists
 from secateur.planner.constrain.null_rejection import NOT_NULL, Truths
 from secateur.planner.prune.shown import UNNAMED
@@ -22,6 +22,7 @@ from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, expressions_of
 from secateur.planner.tree.comparisons import compared
+from secateur.planner.tree.equal_columns import equals_are_identical, equated
 from secateur.planner.tree.rewriting import (
     any_of,
     bare_column,
@@ -199,7 +200,7 @@ class Numbering:
     def _listed(self, conditions: Iterable[Condition]) -> Iterator[Condition]:
         """That columns which are equal to others are in their lists."""
         for one in conditions:
-            pair = equated(one)
+            pair = equated(one.expression)
             if pair is None or one.expression.type != "COMPARE_EQUAL":
                 continue  # NULLs that are not distinct are elements of no list
             scanned = [(column, origin) for column in pair if (origin := self._origin(column)) is not None]

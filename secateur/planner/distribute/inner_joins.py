@@ -16,19 +16,19 @@ from secateur.planner.distribute.placed import (
     AtCoordinator,
     AtEveryMember,
     AtMembers,
-    EqualColumns,
     Key,
     Place,
     Placed,
     PlaceRelation,
     moved,
 )
-from secateur.planner.distribute.regions import Region, conditions_apart, equal_columns
+from secateur.planner.distribute.regions import Region, conditions_apart
 from secateur.planner.distribute.semi_joins import reduced, semi_join
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, relations_in
 from secateur.planner.tree.comparisons import compared
+from secateur.planner.tree.equal_columns import EqualColumns, equal_columns
 from secateur.planner.tree.rewriting import column_of, inputs_of, over_columns, picked
 from secateur.planner.tree.stability import unstable_call
 from secateur.planner.tree.types import LogicalType
