@@ -28,7 +28,7 @@ from secateur.planner.prune.scan_reading import ScanReading, ScanRows
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import PATTERNS
-from secateur.planner.tree.rewriting import cast_of
+from secateur.planner.tree.rewriting import uncast
 
 _UPPER: Final = frozenset({"COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO"})
 _LOWER: Final = frozenset({"COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO"})
@@ -200,9 +200,8 @@ class _Selectivity:
 
     def _column(self, side: ex.AnyExpression) -> str | None:
         """The column that a side is, in whatever type it is compared."""
-        while (found := cast_of(side)) is not None:
-            side, _ = found
-        return self._names[side.index] if isinstance(side, ex.InputColumn) else None
+        inner = uncast(side)
+        return self._names[inner.index] if isinstance(inner, ex.InputColumn) else None
 
 
 def partition_selectivity(partitions: float, keys: float) -> float:

@@ -27,7 +27,7 @@ from secateur.planner.arrow.constants import DeclineError, KernelDeclined, cast_
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import CONTAINS, is_closed
 from secateur.planner.tree.expression_sql import BoundText
-from secateur.planner.tree.rewriting import cast_of, inputs_of
+from secateur.planner.tree.rewriting import inputs_of, is_null
 from secateur.planner.tree.types import INSTANTS, is_exact
 
 BOOLEAN: Final = SqlType(TypeKind.BOOLEAN)
@@ -459,7 +459,7 @@ class ValueCompiler:
         arguments: list[Expression] = []
         for check in case.case_checks:
             arguments += (self.condition(check.when_expr), self.value(check.then_expr))
-        if not _is_null(case.else_expr):
+        if not is_null(case.else_expr):
             arguments.append(self.value(case.else_expr))
         if any(isinstance(argument, ParameterExpression) for argument in arguments):
             raise DeclineError("CASE with a parameter")
@@ -556,10 +556,3 @@ def _converted(expression: Expression, wanted: SqlType) -> Expression:
     if is_fixed(expression) or (not (given.is_integer and wanted.is_integer) and not (is_number and wanted == DOUBLE)):
         raise DeclineError(f"a cast of {given} to {wanted}")
     return CallExpression(ScalarFunction.CAST, (expression,), wanted)
-
-
-def _is_null(node: ex.AnyExpression) -> bool:
-    """Whether an expression is NULL, in whatever type."""
-    while (found := cast_of(node)) is not None:
-        node, _ = found
-    return isinstance(node, ex.BoundConstant) and node.value.is_null
