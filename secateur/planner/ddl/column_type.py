@@ -77,9 +77,9 @@ def _read(cursor: TokenCursor, column: str, types: Mapping[str, NamedType], dept
 
 def _struct(cursor: TokenCursor, column: str, types: Mapping[str, NamedType], depth: int) -> SqlType:
     cursor.take()
-    cursor.expect("(")
     fields: dict[str, Field] = {}
-    while True:
+
+    def field(cursor: TokenCursor) -> None:
         offset = cursor.offset
         name = cursor.name(f"the name of a field of column {column!r}")
         if name.casefold() in fields:
@@ -90,9 +90,8 @@ def _struct(cursor: TokenCursor, column: str, types: Mapping[str, NamedType], de
                 len(name),
             )
         fields[name.casefold()] = Field(name, _read(cursor, column, types, depth + 1))
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
+
+    cursor.in_parentheses(field)
     return SqlType(TypeKind.STRUCT, fields=tuple(fields.values()))
 
 
@@ -106,9 +105,10 @@ def read_enum(cursor: TokenCursor, what: str) -> SqlType:
     Raises:
         NotSupportedError: There are no values, or one is there twice.
     """
-    cursor.expect("ENUM", "(")
+    cursor.expect("ENUM")
     values: dict[str, None] = {}
-    while True:
+
+    def value(cursor: TokenCursor) -> None:
         token = cursor.peek()
         if token is None or token.kind is not TokenKind.STRING:
             raise cursor.expected(f"a value of {what} as text, such as 'small'")
@@ -116,9 +116,8 @@ def read_enum(cursor: TokenCursor, what: str) -> SqlType:
             message = f"{what}: the value {token.text!r} is there twice: list it once"
             raise cursor.error(NotSupportedError, message, token.start, token.end - token.start + 1)
         values[cursor.take().text] = None
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
+
+    cursor.in_parentheses(value)
     return SqlType(TypeKind.ENUM, values=tuple(values))
 
 

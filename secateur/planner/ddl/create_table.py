@@ -37,8 +37,7 @@ BACKUPS_DEFAULT: Final = 1
 _BACKUPS_MAX: Final = 16
 REFUSED_CLAUSES: Final = {
     "UNIQUE": "only the primary key is unique",
-    "REFERENCES": "there are no foreign keys",
-    "FOREIGN": "there are no foreign keys",
+    **dict.fromkeys(("REFERENCES", "FOREIGN"), "there are no foreign keys"),
     "GENERATED": "compute the column before it is loaded, or in the query",
     "COLLATE": "strings compare by their bytes",
     "CONSTRAINT": "only a CHECK has a name: write PRIMARY KEY (...) and NOT NULL without one",
@@ -46,13 +45,10 @@ REFUSED_CLAUSES: Final = {
 
 
 REFUSED_OBJECTS: Final = {
-    "SCHEMA": "there is one schema of tables, main",
-    "DATABASE": "there is one schema of tables, main",
+    **dict.fromkeys(("SCHEMA", "DATABASE"), "there is one schema of tables, main"),
     "SEQUENCE": "give keys with the rows",
-    "MACRO": "write the expression, or a view",
-    "FUNCTION": "write the expression, or a view",
-    "TEMP": "write CREATE TABLE or CREATE VIEW, and DROP it afterwards",
-    "TEMPORARY": "write CREATE TABLE or CREATE VIEW, and DROP it afterwards",
+    **dict.fromkeys(("MACRO", "FUNCTION"), "write the expression, or a view"),
+    **dict.fromkeys(("TEMP", "TEMPORARY"), "write CREATE TABLE or CREATE VIEW, and DROP it afterwards"),
     "RECURSIVE": "write CREATE VIEW ... AS WITH RECURSIVE ...",
     "MATERIALIZED": "write CREATE TABLE ... AS, and CREATE OR REPLACE it to refresh it",
 }
@@ -290,23 +286,33 @@ def _read_elements(cursor: TokenCursor, table: str, types: Mapping[str, NamedTyp
     cursor.expect(")")
     if draft.primary_key_offset is None:
         return draft
-    declared = {column.name.casefold(): column.name for column in draft.columns}
-    for name in draft.primary_key:
-        if name.casefold() not in declared:
-            message = (
-                f"the primary key names {name!r}, which is not a column of table {table}; it has"
-                f" {', '.join(declared.values())}"
-            )
-            raise cursor.error(SchemeError, message, draft.primary_key_offset, len("PRIMARY KEY"))
-    draft.primary_key = tuple(declared[name.casefold()] for name in draft.primary_key)
-    if len(set(draft.primary_key)) < len(draft.primary_key):
-        raise cursor.error(
-            SchemeError,
-            "the primary key names a column twice",
-            draft.primary_key_offset,
-            len("PRIMARY KEY"),
-        )
+    names = [column.name for column in draft.columns]
+    draft.primary_key = resolved_key(cursor.sql, draft.primary_key, draft.primary_key_offset, names, f"table {table}")
     return draft
+
+
+def resolved_key(sql: str, key: Sequence[str], offset: int, columns: Sequence[str], owner: str) -> tuple[str, ...]:
+    """The columns of a primary key, as they are declared.
+
+    Args:
+        sql: The statement.
+        key: The columns as they are written.
+        offset: Where the key stands in the statement.
+        columns: Those that there are.
+        owner: What has them.
+
+    Raises:
+        SchemeError: The key names a column that there is not, or one twice.
+    """
+    declared = {name.casefold(): name for name in columns}
+    found = tuple(declared.get(name.casefold(), "") for name in key)
+    message = "the primary key names a column twice" if len(set(found)) < len(found) else ""
+    if "" in found:
+        missing = key[found.index("")]
+        message = f"the primary key names {missing!r}, which is not a column of {owner}; it has {', '.join(columns)}"
+    if message:
+        raise located(SchemeError, message, sql, offset, len("PRIMARY KEY"))
+    return found
 
 
 def _read_column(cursor: TokenCursor, draft: _Draft, types: Mapping[str, NamedType]) -> None:
