@@ -193,15 +193,9 @@ def _policies_of(change: Insert | Merge | SearchedChange) -> PolicyCommand:
     if isinstance(change, Insert):
         # A row of a key that is there stays as it is where it can be seen, whoever may change it.
         return PolicyCommand.SELECT if change.mode is InsertMode.IGNORE else PolicyCommand.UPDATE
-    match Privilege.UPDATE in change.privileges, Privilege.DELETE in change.privileges:
-        case True, True:
-            return PolicyCommand.ALL
-        case True, False:
-            return PolicyCommand.UPDATE
-        case False, True:
-            return PolicyCommand.DELETE
-        case _:
-            return PolicyCommand.SELECT
+    if Privilege.UPDATE in change.privileges:
+        return PolicyCommand.ALL if Privilege.DELETE in change.privileges else PolicyCommand.UPDATE
+    return PolicyCommand.DELETE if Privilege.DELETE in change.privileges else PolicyCommand.SELECT
 
 
 def _copy(unread: _Unread) -> Statement:

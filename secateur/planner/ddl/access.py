@@ -25,7 +25,7 @@ from secateur.errors import ProgrammingError, UnknownTableError
 from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.planner.binding.session_claims import claims_in
 from secateur.planner.ddl.row_expression import on_one_line, read_condition, row_expression
-from secateur.planner.dml.target import read_relation
+from secateur.planner.dml.target import FindTable, read_relation
 from secateur.planner.statement import (
     CreatePolicy,
     CreateRole,
@@ -131,7 +131,7 @@ def read_row_security(cursor: TokenCursor, table: TableDef) -> SecureTable:
     return SecureTable(table, enables)
 
 
-def read_create_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> CreatePolicy:
+def read_create_policy(cursor: TokenCursor, find: FindTable) -> CreatePolicy:
     """Read a CREATE POLICY statement, and check its conditions against the columns of the table.
 
     Raises:
@@ -186,7 +186,7 @@ def _command(cursor: TokenCursor) -> PolicyCommand:
     raise cursor.expected("ALL, SELECT, INSERT, UPDATE or DELETE")
 
 
-def read_drop_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> DropPolicy:
+def read_drop_policy(cursor: TokenCursor, find: FindTable) -> DropPolicy:
     """Read a DROP POLICY statement.
 
     Raises:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +21,7 @@ from secateur.partitioning.types.column_type import TEXTUAL, TypeKind
 from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.functions import UNNESTING, aggregate_names
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.target import ChangeTarget
+from secateur.planner.dml.target import ChangeTarget, FindTable
 from secateur.planner.dml.values import Value, Words, default_value, item
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
@@ -43,13 +43,13 @@ class ChangeText:
     Attributes:
         cursor: At its first word; its tokens have numbered parameters.
         parameters: As read from the same tokens.
-        find: The catalog's lookup by name.
+        find: Finds a table.
         ctes: The WITH clause in front of it.
     """
 
     cursor: TokenCursor
     parameters: Parameters
-    find: Callable[[str], TableDef]
+    find: FindTable
     ctes: TextSpan | None
 
 

@@ -13,13 +13,11 @@ matches several rows of FROM takes the values of one of them. Columns of the pri
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError
-from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.functions import UNNESTING
 from secateur.planner.dml.assignments import read_assignments
 from secateur.planner.dml.composed import Composed, Composer
@@ -33,7 +31,7 @@ from secateur.planner.dml.row_changes import (
     row_changes_items,
     target_text,
 )
-from secateur.planner.dml.target import ChangeTarget, read_relation, read_target
+from secateur.planner.dml.target import ChangeTarget, FindTable, read_relation, read_target
 from secateur.planner.dml.values import Value, item
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.positions import located, syntax_error
@@ -152,7 +150,7 @@ def read_searched_change(text: ChangeText) -> SearchedChange:
     return SearchedChange(cursor.sql, parameters, target, text.ctes, returning, action, values, sources, where)
 
 
-def _read_truncated(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeTarget:
+def _read_truncated(cursor: TokenCursor, find: FindTable) -> ChangeTarget:
     cursor.expect("TRUNCATE")
     cursor.accept("TABLE")
     if any(cursor.at_ahead(2 * cursor.at_ahead(1, ".") + 1, *words) for words in _OF_OTHERS):
