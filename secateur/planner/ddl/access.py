@@ -87,14 +87,8 @@ def _privileges(cursor: TokenCursor) -> tuple[Privilege, ...]:
     if cursor.accept("ALL"):
         cursor.accept("PRIVILEGES")
         return tuple(Privilege)
-
-    def privilege(cursor: TokenCursor) -> Privilege:
-        for each in Privilege:
-            if cursor.accept(each.value.upper()):
-                return each
-        raise cursor.expected("SELECT, INSERT, UPDATE, DELETE or ALL")
-
-    return tuple(dict.fromkeys(cursor.listed(privilege)))
+    expected = "SELECT, INSERT, UPDATE, DELETE or ALL"
+    return tuple(dict.fromkeys(cursor.listed(lambda cursor: cursor.one_of(Privilege, expected))))
 
 
 def _relation_name(
@@ -149,7 +143,7 @@ def read_create_policy(cursor: TokenCursor, find: FindTable) -> CreatePolicy:
             "AS PERMISSIVE or RESTRICTIVE", "policies are permissive: write both conditions in one"
         )
     if cursor.accept("FOR"):
-        command = _command(cursor)
+        command = cursor.one_of(PolicyCommand, "ALL, SELECT, INSERT, UPDATE or DELETE")
     roles: tuple[str, ...] = ()
     if cursor.accept("TO"):
         roles = tuple(cursor.listed(lambda cursor: cursor.name("the name of a role").casefold()))
@@ -177,13 +171,6 @@ def read_forget_tenant(cursor: TokenCursor) -> ForgetTenant:
     claim = cursor.string("the name of a claim, as 'text'") if cursor.accept("CLAIM") else TENANT
     cursor.expect_end()
     return ForgetTenant(value, claim)
-
-
-def _command(cursor: TokenCursor) -> PolicyCommand:
-    for command in PolicyCommand:
-        if cursor.accept(command.value.upper()):
-            return command
-    raise cursor.expected("ALL, SELECT, INSERT, UPDATE or DELETE")
 
 
 def read_drop_policy(cursor: TokenCursor, find: FindTable) -> DropPolicy:

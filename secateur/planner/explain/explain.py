@@ -314,18 +314,10 @@ def read_explain(cursor: TokenCursor) -> tuple[ExplainFormat, bool]:
                 analyze = True
             else:
                 cursor.expect("FORMAT")
-                form = _format(cursor)
+                form = cursor.one_of(ExplainFormat, "JSON or TEXT")
             if not cursor.accept(","):
                 break
         cursor.expect(")")
     if cursor.at_end or cursor.at("EXPLAIN"):
         raise cursor.expected("a statement to explain")
     return form, analyze
-
-
-def _format(cursor: TokenCursor) -> ExplainFormat:
-    if cursor.accept("JSON"):
-        return ExplainFormat.JSON
-    if cursor.accept("TEXT"):
-        return ExplainFormat.TEXT
-    raise cursor.expected("JSON or TEXT")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final, TypeVar
 
 from secateur.errors import Error, NotSupportedError, SqlSyntaxError
@@ -12,6 +13,7 @@ from secateur.planner.text.tokens import Token, TokenKind
 
 _E = TypeVar("_E", bound=Error)
 _T = TypeVar("_T")
+_K = TypeVar("_K", bound=Enum)
 OPENING: Final = frozenset("([{")
 CLOSING: Final = frozenset(")]}")
 
@@ -152,6 +154,13 @@ class TokenCursor:
     def integer(self, what: str) -> int:
         """A whole number, possibly with a minus."""
         return -self.natural(what) if self.accept("-") else self.natural(what)
+
+    def one_of(self, kinds: type[_K], what: str) -> _K:
+        """Step over the word that a member of an enumeration is."""
+        for kind in kinds:
+            if self.accept(kind.value.upper()):
+                return kind
+        raise self.expected(what)
 
     def expected(self, what: str) -> SqlSyntaxError:
         """The error that something else was expected here."""
