@@ -238,10 +238,11 @@ class Distributor:
                 relation.expressions,
             )
             return Placed(replace(relation, children=(gathered,)), AtCoordinator(), rows)
-        partial = replace(split.partial, children=(child.relation,))
+        made, final = split
+        partial = replace(made, children=(child.relation,))
         width = len(partial.groups) + len(partial.expressions)
         sent = self._exchanges.send(Placed(partial, place, rows), range(width))
-        return Placed(split.final(sent), AtCoordinator(), rows)
+        return Placed(final(sent), AtCoordinator(), rows)
 
     def _distinct(self, relation: rel.LogicalDistinct) -> Placed:
         width = len(column_types(relation))
