@@ -102,4 +102,7 @@ class KernelDeclined:
 
 
 class DeclineError(Exception):
-    """Something is left to DuckDB; it never leaves this room."""
+    """Something is left to DuckDB, which alone computes it exactly.
+
+    Whatever of this room makes an expression raises it; it never leaves the room.
+    """

@@ -234,11 +234,7 @@ class Reader:
         self._inputs = inputs
 
     def read(self, relation: rel.AnyRelation) -> Selected:
-        """A relation.
-
-        Raises:
-            DeclineError: Only DuckDB can compute it.
-        """
+        """A relation."""
         match relation:
             case rel.LogicalScan() | rel.LogicalStageRows():
                 columns, step = read_table(relation, self._inputs)

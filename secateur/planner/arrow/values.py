@@ -66,11 +66,7 @@ def is_fixed(expression: Expression) -> bool:
 
 
 def known(column: Column) -> Expression:
-    """What computes a column.
-
-    Raises:
-        DeclineError: Only DuckDB does.
-    """
+    """What computes a column."""
     match column:
         case KernelDeclined(reason):
             raise DeclineError(reason)
@@ -119,11 +115,7 @@ class ValueCompiler:
             return KernelDeclined(str(declined))
 
     def condition(self, node: ex.AnyExpression) -> Expression:
-        """A condition.
-
-        Raises:
-            DeclineError: Only DuckDB can evaluate it exactly.
-        """
+        """A condition."""
         found = self.of_rows(node)
         if found.type != BOOLEAN:
             raise DeclineError(f"a {found.type} where a condition stands")
@@ -141,33 +133,21 @@ class ValueCompiler:
         return found
 
     def value(self, node: ex.AnyExpression) -> Expression:
-        """An expression, in the type that it has in the plan.
-
-        Raises:
-            DeclineError: Only DuckDB can evaluate it exactly.
-        """
+        """An expression, in the type that it has in the plan."""
         found = self._value(node)
         if found.type != sql_type(node.return_type):
             raise DeclineError(f"a {found.type} is {node.return_type.sql} in DuckDB")
         return found
 
     def summand(self, node: ex.AnyExpression) -> Expression:
-        """The argument of a sum or an average, which DuckDB widens and the kernel takes as it is.
-
-        Raises:
-            DeclineError: As :meth:`of_rows`.
-        """
+        """The argument of a sum or an average, which DuckDB widens and the kernel takes as it is."""
         inner = self._uncast(node)
         source, target = sql_type(inner.return_type), sql_type(node.return_type)
         is_float = source.kind is TypeKind.FLOAT and target == DOUBLE
         return self.of_rows(inner if is_float or (source.is_integer and target.is_integer) else node)
 
     def equality(self, left: ex.AnyExpression, right: ex.AnyExpression) -> CallExpression:
-        """An equality of two expressions that have values for each row.
-
-        Raises:
-            DeclineError: As :meth:`of_rows`.
-        """
+        """An equality of two expressions that have values for each row."""
         return self._of_two(ScalarFunction.EQUAL, left, right)
 
     def number_of_rows(self, node: ex.AnyExpression) -> Expression:
