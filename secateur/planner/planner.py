@@ -222,7 +222,7 @@ def _one_statement(sql: str, tokens: list[Token]) -> list[Token]:
     if not tokens:
         raise syntax_error("the statement is empty", sql, 0)
     for position, token in enumerate(tokens):
-        if token.word == ";":
+        if token.text == ";" and token.word:
             behind = tokens[position + 1]
             raise syntax_error(
                 "one statement at a time: a second one begins here", sql, behind.start, behind.end - behind.start + 1

@@ -165,9 +165,9 @@ def doubtful_calls(tokens: Sequence[Token]) -> list[Token]:
     """Return the unlisted names before parentheses, most of which are not functions, and EXPORT_STATE."""
     found = []
     for token, behind in pairwise(tokens):
-        if token.word == ")" and behind.word == _EXPORT_STATE.upper():
+        if token.text == ")" and token.word and behind.word == _EXPORT_STATE.upper():
             found.append(behind)
-        if behind.word == "(" and token.kind in (TokenKind.WORD, TokenKind.QUOTED):
+        if behind.text == "(" and behind.word and token.kind in (TokenKind.WORD, TokenKind.QUOTED):
             name = folded(token.text)
             if name in _ON_BOTH_SIDES or name == _BOUNDED or not (is_listed(name) or name in TABLE_FUNCTIONS):
                 found.append(token)

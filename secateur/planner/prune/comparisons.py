@@ -88,7 +88,7 @@ class ComparisonReader:
 
         A cast to a type that holds all values of a column is passed over.
         """
-        kind = {Truth.TRUE: "COMPARE_EQUAL", Truth.FALSE: "COMPARE_NOTEQUAL"}.get(wanted)
+        kind = "COMPARE_EQUAL" if wanted is Truth.TRUE else "COMPARE_NOTEQUAL" if wanted is Truth.FALSE else ""
         if not isinstance(node, ex.Call) or node.type != kind:
             return None
         left, right = (key_expression(side, self.columns) for side in node.children)
