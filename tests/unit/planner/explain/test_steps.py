@@ -20,8 +20,8 @@ from secateur.partitioning.pruning import (
     ParameterList,
     Partitions,
 )
+from secateur.planner import PlannedStep
 from secateur.planner.explain import ExplainedStep, combined_execution_mode, needs_values
-from secateur.planner.statement import PlannedStep
 from secateur.protocol import SubqueryUse
 
 
