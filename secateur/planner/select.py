@@ -382,9 +382,10 @@ def _described(query: Query, schemas: Schemas, params: Sequence[Any]) -> tuple[t
 def _own_name(name: str, query: Query) -> str:
     """Restore the user's names in a text made from the bound statement: the name of an unnamed column, or a reason."""
     for scan in query.scans:
-        own = scan.alias if folded(scan.alias) == folded(scan.table.name) else f"{scan.table.name} AS {scan.alias}"
-        for alias in (scan.alias, quoted(scan.alias)):
-            name = name.replace(f"{scan.relation} AS {alias}", own)
+        if scan.relation in name:
+            own = scan.alias if folded(scan.alias) == folded(scan.table.name) else f"{scan.table.name} AS {scan.alias}"
+            for alias in (scan.alias, quoted(scan.alias)):
+                name = name.replace(f"{scan.relation} AS {alias}", own)
     clock = query.parameters.clock
     if clock is not None:
         name = re.sub(rf"\${clock + 1}\b", "now()", name)

@@ -116,7 +116,7 @@ class Syntax:
         A name that a common table expression has taken is none, within its reach.
         """
         found: list[TableName] = []
-        described = self._described()
+        described: dict[tuple[str, ...], list[tuple[int, int]]] = {}
         pending: list[tuple[Any, frozenset[str]]] = [(self.node, frozenset())]
         while pending:
             item, hidden = pending.pop()
@@ -134,6 +134,7 @@ class Syntax:
                 if self.tokens[at + 1 : at + 2] and self.tokens[at + 1].word == ":" and "alias" in item:
                     opening = at = at + 2  # behind the alias of ``FROM x: t``
                 if start < 0:  # the parser tells no place of it
+                    described = described or self._described()
                     if not described[path]:
                         message = f"{'.'.join(path)} is named in a way that is not supported: write FROM and the name"
                         raise NotSupportedError(message)

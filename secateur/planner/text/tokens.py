@@ -114,7 +114,7 @@ def tokenize(sql: str) -> list[Token]:
         assert group is not None
         kind, name = _KINDS[group]
         text = found[name]
-        if group.endswith("_end"):
+        if name != group:  # which ends the text
             if not found[group]:
                 what = "the quoted name" if kind is TokenKind.QUOTED else "the string"
                 raise syntax_error(f"{what} is not closed", sql, start)
