@@ -165,12 +165,7 @@ def read_create_type(cursor: TokenCursor) -> CreateType:
         NotSupportedError: A type that is no ENUM of listed values, or a schema in front of the name.
         ProgrammingError: DuckDB has a type of that name.
     """
-    cursor.expect("CREATE")
-    or_replace = cursor.accept("OR", "REPLACE")
-    cursor.expect("TYPE")
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-    if or_replace and if_not_exists:
-        raise cursor.expected("OR REPLACE or IF NOT EXISTS, not both")
+    or_replace, if_not_exists = cursor.creates("TYPE")
     offset = cursor.offset
     name = cursor.name_in_main("the name of a type")
     if _is_known(name):

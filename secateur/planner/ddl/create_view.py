@@ -89,12 +89,7 @@ def read_create_view(cursor: TokenCursor) -> ViewText:
     Raises:
         NotSupportedError: A schema in front of the name.
     """
-    cursor.expect("CREATE")
-    or_replace = cursor.accept("OR", "REPLACE")
-    cursor.expect("VIEW")
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-    if or_replace and if_not_exists:
-        raise cursor.expected("OR REPLACE or IF NOT EXISTS, not both")
+    or_replace, if_not_exists = cursor.creates("VIEW")
     offset = cursor.offset
     name = cursor.name_in_main("the name of a view")
     renamed = cursor.names("a column") if cursor.at("(") else ()

@@ -162,6 +162,16 @@ class TokenCursor:
                 return kind
         raise self.expected(what)
 
+    def creates(self, *words: str) -> tuple[bool, bool]:
+        """Step over CREATE and what is made: whether it replaces one, and whether one that exists is left alone."""
+        self.expect("CREATE")
+        or_replace = self.accept("OR", "REPLACE")
+        self.expect(*words)
+        if_not_exists = self.accept("IF", "NOT", "EXISTS")
+        if or_replace and if_not_exists:
+            raise self.expected("OR REPLACE or IF NOT EXISTS, not both")
+        return or_replace, if_not_exists
+
     def expected(self, what: str) -> SqlSyntaxError:
         """The error that something else was expected here."""
         token = self.peek()
