@@ -22,27 +22,12 @@ def with_values(
     planned: Statement, values: tuple[Any, ...] | None, hidden: tuple[Any, ...], catalog_version: int
 ) -> Statement:
     """A cached statement in one call: with its values, those of its hidden parameters, and the time."""
-    match planned:
-        case InsertValues():
-            return planned.evaluate(values or (), catalog_version)
-        case PlannedSelect():
-            return PlannedSelect(
-                planned.plan,
-                planned.bounds,
-                _bound_values(planned, values),
-                hidden,
-                planned.materialized,
-                planned.colocated,
-                planned.filters,
-                planned.estimated_rows,
-                planned.type_uses,
-                planned.textual,
-            )
-        case _:
-            given: Statement = planned.with_queries(
-                lambda query: replace(query, params=_bound_values(query, values), hidden=hidden)
-            )
-            return given
+    if isinstance(planned, InsertValues):
+        return planned.evaluate(values or (), catalog_version)
+    given: Statement = planned.with_queries(
+        lambda query: replace(query, params=_bound_values(query, values), hidden=hidden)
+    )
+    return given
 
 
 def is_estimated(planned: Statement) -> bool:

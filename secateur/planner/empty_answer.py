@@ -81,16 +81,12 @@ def evaluates_nothing(root: rel.AnyRelation) -> bool:
         isinstance(relation, _WITHOUT_ROWS) or (isinstance(relation, rel.LogicalScan) and relation.table is not None)
         for relation in relations_in(root)
     ) and all(
-        _has_input(call) or _is_exact_constant(call)
+        any(isinstance(part, ex.InputColumn | ex.BoundParameter) for part in within(call)) or _is_exact_constant(call)
         for relation in relations_in(root)
         for expression in expressions_of(relation)
         for call in within(expression)
         if isinstance(call, ex.Call)
     )
-
-
-def _has_input(call: ex.Call) -> bool:
-    return any(isinstance(part, ex.InputColumn | ex.BoundParameter) for part in within(call))
 
 
 def _is_exact_constant(call: ex.Call) -> bool:

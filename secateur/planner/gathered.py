@@ -1,7 +1,7 @@
 """Gathered statements: the coordinator gets the rows of all scans and runs the user's own text over them.
 
 It is the form of every statement that cannot be divided, and the better one for few rows and many joins or queries; a
-cost model decides (:func:`gathered_ms`, :func:`placed_ms`).
+cost model decides (:meth:`QueryInputs.why_gathered`).
 
 A table that the statement names several times moves once. Rows of a small table are not filtered before they move:
 DuckDB would see a table of few rows behind a filter, assume a fraction of these, and order joins accordingly.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec import structs
 
@@ -23,7 +24,7 @@ from secateur.engine.sql.stage import InputAlias, QueryStage, stage_relation
 from secateur.planner.binding.query import Query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.exchanges import Schema
-from secateur.planner.prune.scan_reading import ScanFilter, ScanReading, ScanRows, either, selected_rows
+from secateur.planner.prune.scan_reading import QueryReading, ScanFilter, ScanReading, ScanRows, either, selected_rows
 from secateur.planner.row_estimates import Estimate, expected_rows
 from secateur.planner.text.syntax import nodes_of
 from secateur.planner.tree.relations import AnyRelation, LogicalFilter, LogicalStageRows
@@ -69,182 +70,135 @@ class GatheredScan:
         return picked(rows, [names.index(name) for name in scan.columns])
 
 
-def gathered_scans(
-    scans: Sequence[ScanReading],
-    rows_of: Mapping[str, ScanRows],
-    estimates: Mapping[str, Estimate],
-    model: CostModel,
-    *,
-    filters_all: bool,
-) -> tuple[GatheredScan, ...]:
-    """Return the scans that a statement gathers.
+@dataclass(frozen=True, slots=True)
+class QueryInputs:
+    """What the stages of a query are made from.
 
-    Args:
-        scans: Its scans.
-        rows_of: For each the predicates on the rows that the statement may need.
-        estimates: The estimated rows of each.
-        model: From when on it pays to filter rows before they move.
-        filters_all: Whether each reference gets only the rows that pass its own conditions, however many they are. The
-            statement then evaluates nothing on the other rows, so it raises no error for them. Otherwise rows are
-            filtered, and sent once for each filter, where it pays.
-    """
-    together: dict[object, list[ScanReading]] = {}
-    for index, read in enumerate(scans):
-        if not read.scan.table.replicated:
-            rows = rows_of[read.scan.relation]
-            # Rows whose keys were found in a step before are checked scan by scan when they are read.
-            is_alone = read.bounds_in_steps is not None
-            together.setdefault(
-                index if is_alone else (rows.read, read.scan.columns, rows.filter if filters_all else None), []
-            ).append(read)
-    return tuple(
-        _gathered_scan(references, rows_of, estimates, model, filters_all=filters_all)
-        for references in together.values()
-    )
-
-
-def why_gathered(
-    query: Query,
-    scans: Sequence[ScanReading],
-    rows_of: Mapping[str, ScanRows],
-    estimates: Mapping[str, Estimate],
-    model: CostModel,
-    sent_in_stages: Callable[[], float | None],
-) -> str | None:
-    """Return why a statement that could be divided should be gathered; None if it should not.
-
-    Args:
-        query: The statement.
-        scans: As :func:`gathered_scans`.
-        rows_of: As there.
-        estimates: As there.
-        model: The costs of both forms.
-        sent_in_stages: Places the statement and estimates the bytes that its stages would send, None if it cannot be
-            divided. It is called only if gathering costs more than stages that send nothing.
-    """
-    if len(scans) == 1:
-        return None
-    queries = sum(node.get("type") == "SELECT_NODE" for node in nodes_of(query.syntax.node))
-    parts = len(scans) + queries
-    if parts < model.gather_parts_min:
-        return None
-    moved = sum(scan.nbytes for scan in gathered_scans(scans, rows_of, estimates, model, filters_all=False))
-    if not 0 < moved <= model.gather_statement_bytes_max:
-        return None
-    cost = gathered_ms(moved, parts, model)
-    if cost > placed_ms(0, parts, model):
-        sent = sent_in_stages()
-        if sent is None or cost > placed_ms(sent, parts, model):
-            return None
-    return (
-        f"its tables are small, about {moved / 1e6:.1f} MB for {len(query.scans)} table references "
-        f"in {queries} queries: one member reads them sooner than all members exchange rows"
-    )
-
-
-def gathered_stages(
-    query: Query,
-    reads: Sequence[ScanReading],
-    scans: Sequence[GatheredScan],
-    schemas: Mapping[str, Schema],
-    columns: Columns,
-    fragment_of: FragmentOf,
-) -> tuple[QueryStage, ...]:
-    """Return the stages that gather a statement.
-
-    Args:
-        query: The statement.
-        reads: Its scans.
-        scans: The gathered rows of them.
-        schemas: The columns of each scan that the statement may need.
+    Attributes:
+        query: The bound query.
+        read: Its plan, its scans and their bounds.
+        rows_of: For each scan the rows that it may need, by the name of the scan's relation.
+        schemas: The columns of each scan that it may need.
         columns: Name and type of each column of its result.
-        fragment_of: Makes the fragment of a text and of the relation that it is.
+        params: Values of its parameters, for their types.
+        estimates: The estimated rows of each scan that it needs.
+        model: The costs of both forms and of moving rows.
     """
-    number = {scan.relation: index for index, scan in enumerate(query.scans)}
-    stages: list[QueryStage] = []
-    aliases: list[InputAlias] = []
-    for index, gathered in enumerate(scans):
-        first = gathered.references[0].scan
-        schema = schemas[first.relation]
-        shown = tuple((name, str(schema[name])) for name in first.columns)
-        fragment = fragment_of(gathered.sql, {first.relation: schema}, shown, gathered.rows)
-        stages.append(
-            QueryStage(
-                f"scan {first.alias}",
-                structs.replace(fragment, is_pipelineable=True),
-                scans=(number[first.relation],),
-                estimate=gathered.expected,
-            )
+
+    query: Query
+    read: QueryReading
+    rows_of: Mapping[str, ScanRows]
+    schemas: Mapping[str, Schema]
+    columns: Columns
+    params: Sequence[Any]
+    estimates: Mapping[str, Estimate]
+    model: CostModel
+
+    def gathered_scans(self, *, filters_all: bool) -> tuple[GatheredScan, ...]:
+        """Return the scans that the statement gathers.
+
+        Args:
+            filters_all: Whether each reference gets only the rows that pass its own conditions, however many they are.
+                The statement then evaluates nothing on the other rows, so it raises no error for them. Otherwise rows
+                are filtered, and sent once for each filter, where it pays.
+        """
+        together: dict[object, list[ScanReading]] = {}
+        for index, read in enumerate(self.read.scans):
+            if not read.scan.table.replicated:
+                rows = self.rows_of[read.scan.relation]
+                # Rows whose keys were found in a step before are checked scan by scan when they are read.
+                is_alone = read.bounds_in_steps is not None
+                together.setdefault(
+                    index if is_alone else (rows.read, read.scan.columns, rows.filter if filters_all else None), []
+                ).append(read)
+        return tuple(self._gathered_scan(references, filters_all=filters_all) for references in together.values())
+
+    def _gathered_scan(self, references: Sequence[ScanReading], *, filters_all: bool) -> GatheredScan:
+        """The rows that some references need together, filtered where that leaves out much, or always."""
+        found = [self.estimates[read.scan.relation] for read in references]
+        filters = [self.rows_of[read.scan.relation].filter for read in references]
+        shares = {filter_: estimate.share for filter_, estimate in zip(filters, found, strict=True)}
+        share = min(1.0, sum(shares.values()))
+        nbytes = max(estimate.table_bytes for estimate in found)
+        is_worth_filtering = nbytes >= self.model.unfiltered_bytes_max and share <= self.model.filtered_share_max
+        if not filters_all and (None in filters or not is_worth_filtering):
+            return GatheredScan(tuple(references), None, nbytes)
+        if len(set(filters)) > 1:
+            return GatheredScan(tuple(references), either(filters), nbytes * share)
+        first = references[0]
+        expected = expected_rows(first, self.rows_of[first.scan.relation], found[0])
+        return GatheredScan(tuple(references), filters[0], nbytes * share, expected)
+
+    # Whether a statement of many parts is gathered or runs in stages. The two forms differ in the time that they take
+    # beyond DuckDB's time over its own tables. A gathered statement pays for each byte that moves, once, and for each
+    # table reference in the one kernel call that joins them. A statement in stages pays for each reference at every
+    # member, in kernels that know the number of an input's rows but not their values, and for the bytes that its
+    # stages send each other, which filters and co-location may make few. DuckDB joins eleven inputs of such a stage in
+    # a bad order.
+    #
+    # A bound on the gathered bytes alone cannot decide: q02 of TPC-H gathers 27 MB and exchanges 1, q04 of TPC-DS
+    # gathers 42 and exchanges 66.
+    #
+    # The defaults were measured with three members on two cores: statements of TPC-DS at scale factor 0.1 and of TPC-H
+    # at scale factor 1 ran alternately in both forms, in one process and, for q02 and q11 of TPC-H, as Ray actors;
+    # their time beyond DuckDB's was fitted to properties that the planner knows. More members raise the cost of a
+    # statement in stages, more cores lower it.
+    #
+    # Source: plans weighed by their work and by what they send, as in System R* (Mackert and Lohman, 1986).
+    def why_gathered(self, sent_in_stages: Callable[[], float | None]) -> str | None:
+        """Return why a statement that could be divided should be gathered; None if it should not.
+
+        Args:
+            sent_in_stages: Places the statement and estimates the bytes that its stages would send, None if it cannot
+                be divided. It is called only if gathering costs more than stages that send nothing.
+        """
+        model, scans = self.model, self.read.scans
+        if len(scans) == 1:
+            return None
+        queries = sum(node.get("type") == "SELECT_NODE" for node in nodes_of(self.query.syntax.node))
+        parts = len(scans) + queries
+        if parts < model.gather_parts_min:
+            return None
+        moved = sum(scan.nbytes for scan in self.gathered_scans(filters_all=False))
+        if not 0 < moved <= model.gather_statement_bytes_max:
+            return None
+        cost = model.gather_ms + model.gather_ms_per_byte * moved + model.gather_ms_per_part * parts
+        in_stages = model.stages_ms_per_part * parts
+        if cost > in_stages:
+            sent = sent_in_stages()
+            if sent is None or cost > in_stages + model.stages_ms_per_byte * sent:
+                return None
+        return (
+            f"its tables are small, about {moved / 1e6:.1f} MB for {len(scans)} table references "
+            f"in {queries} queries: one member reads them sooner than all members exchange rows"
         )
-        aliases += [InputAlias(reference.scan.relation, stage_relation(index)) for reference in gathered.references]
-    here = tuple(number[read.scan.relation] for read in reads if read.scan.table.replicated)
-    whole = Fragment.over(query.sql, schemas, columns)
-    return (
-        *stages,
-        QueryStage(
-            "final", whole, scans=here, inputs=tuple(range(len(stages))), at_coordinator=True, aliases=tuple(aliases)
-        ),
-    )
 
+    def gathered_stages(self, scans: Sequence[GatheredScan], fragment_of: FragmentOf) -> tuple[QueryStage, ...]:
+        """Return the stages that gather the statement.
 
-def _gathered_scan(
-    references: Sequence[ScanReading],
-    rows_of: Mapping[str, ScanRows],
-    estimates: Mapping[str, Estimate],
-    model: CostModel,
-    *,
-    filters_all: bool,
-) -> GatheredScan:
-    """The rows that some references need together, filtered where that leaves out much, or always."""
-    found = [estimates[read.scan.relation] for read in references]
-    filters = [rows_of[read.scan.relation].filter for read in references]
-    share = min(
-        1.0,
-        sum({filter_: estimate.share for filter_, estimate in zip(filters, found, strict=True)}.values()),
-    )
-    nbytes = max(estimate.table_bytes for estimate in found)
-    is_worth_filtering = nbytes >= model.unfiltered_bytes_max and share <= model.filtered_share_max
-    if not filters_all and (None in filters or not is_worth_filtering):
-        return GatheredScan(tuple(references), None, nbytes)
-    if len(set(filters)) > 1:
-        return GatheredScan(tuple(references), either(filters), nbytes * share)
-    first = references[0]
-    expected = expected_rows(first, rows_of[first.scan.relation], found[0])
-    return GatheredScan(tuple(references), filters[0], nbytes * share, expected)
-
-
-# Whether a statement of many parts is gathered or runs in stages. The two forms differ in the time that they take
-# beyond DuckDB's time over its own tables. A gathered statement pays for each byte that moves, once, and for each table
-# reference in the one kernel call that joins them. A statement in stages pays for each reference at every member, in
-# kernels that know the number of an input's rows but not their values, and for the bytes that its stages send each
-# other, which filters and co-location may make few. DuckDB joins eleven inputs of such a stage in a bad order.
-#
-# A bound on the gathered bytes alone cannot decide: q02 of TPC-H gathers 27 MB and exchanges 1, q04 of TPC-DS gathers
-# 42 and exchanges 66.
-#
-# The defaults were measured with three members on two cores: statements of TPC-DS at scale factor 0.1 and of TPC-H at
-# scale factor 1 ran alternately in both forms, in one process and, for q02 and q11 of TPC-H, as Ray actors; their time
-# beyond DuckDB's was fitted to properties that the planner knows. More members raise the cost of a statement in
-# stages, more cores lower it.
-#
-# Source: plans weighed by their work and by what they send, as in System R* (Mackert and Lohman, 1986).
-def gathered_ms(nbytes: float, parts: int, model: CostModel) -> float:
-    """The cost of gathering a statement, in milliseconds.
-
-    Args:
-        nbytes: Bytes that its scans send.
-        parts: References to tables and queries in it.
-        model: The cost model, of which the ``gather_`` numbers are used.
-    """
-    return model.gather_ms + model.gather_ms_per_byte * nbytes + model.gather_ms_per_part * parts
-
-
-def placed_ms(sent: float, parts: int, model: CostModel) -> float:
-    """The cost of running a statement in stages, in milliseconds, as :func:`gathered_ms`.
-
-    Args:
-        sent: Bytes that its stages send; 0 gives a lower bound, for a statement that has not been placed yet.
-        parts: As in :func:`gathered_ms`.
-        model: The cost model, of which the ``stages_`` numbers are used.
-    """
-    return model.stages_ms_per_part * parts + model.stages_ms_per_byte * sent
+        Args:
+            scans: The gathered rows of its scans.
+            fragment_of: Makes the fragment of a text and of the relation that it is.
+        """
+        number = {scan.relation: index for index, scan in enumerate(self.query.scans)}
+        stages: list[QueryStage] = []
+        aliases: list[InputAlias] = []
+        for index, gathered in enumerate(scans):
+            first = gathered.references[0].scan
+            schema = self.schemas[first.relation]
+            shown = tuple((name, str(schema[name])) for name in first.columns)
+            fragment = fragment_of(gathered.sql, {first.relation: schema}, shown, gathered.rows)
+            stages.append(
+                QueryStage(
+                    f"scan {first.alias}",
+                    structs.replace(fragment, is_pipelineable=True),
+                    scans=(number[first.relation],),
+                    estimate=gathered.expected,
+                )
+            )
+            aliases += [InputAlias(reference.scan.relation, stage_relation(index)) for reference in gathered.references]
+        here = tuple(number[read.scan.relation] for read in self.read.scans if read.scan.table.replicated)
+        whole = Fragment.over(self.query.sql, self.schemas, self.columns)
+        read = tuple(range(len(stages)))
+        final = QueryStage("final", whole, scans=here, inputs=read, at_coordinator=True, aliases=tuple(aliases))
+        return (*stages, final)

@@ -123,29 +123,15 @@ class Planner:
         hoisted = hoist_lists(sql) if len(sql) >= HOISTED_CHARS_MIN else None
         if hoisted is not None:
             text, lists = hoisted
+            known = None if anew else self._styles.get((text, viewer.scope))
             for reading in readings_of(lists):
-                try:
-                    return self._prepare_hoisted(text, reading, params, catalog, anew=anew)
-                except Error:
-                    # With another reading, or as written, it is valid, or has its error at a place in the user's text.
-                    continue
+                # With another reading, or as written, it is valid, or has its error at a place in the user's text.
+                with suppress(Error):
+                    own = None if known is None else replace(known, lists=reading)
+                    cached = None if own is None else self._cached(text, own, params, catalog)
+                    hidden = dict(zip(text.offsets, reading, strict=True))
+                    return cached or self._prepare_new(text, text.text, hidden, params, catalog)
         return self._prepare_new(sql, sql, {}, params, catalog)
-
-    def _prepare_hoisted(
-        self,
-        hoisted: HoistedText,
-        lists: tuple[list[Any], ...],
-        params: Params,
-        catalog: PlanningCatalog,
-        *,
-        anew: bool,
-    ) -> Statement:
-        """Plan a statement whose long lists have been taken out."""
-        known = self._styles.get((hoisted, catalog.viewer.scope))
-        cached = None if known is None or anew else self._cached(hoisted, replace(known, lists=lists), params, catalog)
-        return cached or self._prepare_new(
-            hoisted, hoisted.text, dict(zip(hoisted.offsets, lists, strict=True)), params, catalog
-        )
 
     def _cached(
         self, text: str | HoistedText, parameters: Parameters, params: Params, catalog: PlanningCatalog
@@ -236,7 +222,7 @@ def _one_statement(sql: str, tokens: list[Token]) -> list[Token]:
     if not tokens:
         raise syntax_error("the statement is empty", sql, 0)
     for position, token in enumerate(tokens):
-        if token.word == ";":
+        if token.text == ";" and token.word:
             behind = tokens[position + 1]
             raise syntax_error(
                 "one statement at a time: a second one begins here", sql, behind.start, behind.end - behind.start + 1

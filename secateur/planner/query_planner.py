@@ -11,20 +11,12 @@ from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.cached_plan import now
 from secateur.planner.dml.change_planner import ChangePlanner
-from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.target import read_relation
 from secateur.planner.select import BoundSelect
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.steps.materialize import RULE as MATERIALIZE_SUBQUERY
 from secateur.planner.steps.materialize import materialize_subqueries
-from secateur.planner.system.show import (
-    DescribedQuery,
-    ShowQuery,
-    SummarizedQuery,
-    described_sql,
-    read_show,
-    summarized_sql,
-)
+from secateur.planner.system.show import AboutQuery, described_sql, read_show, summarized_sql
 from secateur.planner.system.tables import SCHEMA as SYSTEM_SCHEMA
 from secateur.planner.text.parameters import Parameters, UnknownValue, read_parameters, sample_value
 from secateur.planner.text.token_cursor import TokenCursor
@@ -99,21 +91,13 @@ class QueryPlanner:
 
     def show(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None) -> PlannedSelect:
         """The query that answers SHOW, DESCRIBE or SUMMARIZE."""
-        sql = cursor.sql
-        match read_show(cursor, lambda cursor: read_relation(cursor, self._catalog.view.relation)):
-            case ShowQuery(text):
-                return self.select_made(text, parameters, values)
-            case DescribedQuery(tokens):
-                described = self.select(sql, tokens, parameters, values)
-                return self.select_made(described_sql(described.plan.columns), parameters, values)
-            case SummarizedQuery(tokens):
-                # What is wrong with it is said of the user's own text.
-                self.select(sql, tokens, parameters, values)
-                return self.select_made(summarized_sql(sql[tokens[0].start : tokens[-1].end + 1]), parameters, values)
-
-    def select_composed(self, query: Composed, values: Sequence[Any] | None) -> PlannedSelect:
-        """A query that is put together of pieces of the user's statement."""
-        return query.plan(lambda text, tokens, own: self.select(text, tokens, own, values))
+        asked = read_show(cursor, lambda cursor: read_relation(cursor, self._catalog.view.relation))
+        if isinstance(asked, AboutQuery):
+            # What is wrong with a query is said of the user's own text.
+            described = self.select(cursor.sql, asked.tokens, parameters, values)
+            text = cursor.sql[asked.tokens[0].start : asked.tokens[-1].end + 1]
+            asked = summarized_sql(text) if asked.is_summary else described_sql(described.plan.columns)
+        return self.select_made(asked, parameters, values)
 
     def select_made(self, text: str, parameters: Parameters, values: Sequence[Any] | None) -> PlannedSelect:
         """A query that is made of the user's statement, whose parameters it has, or some of them."""

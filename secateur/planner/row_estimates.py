@@ -28,7 +28,7 @@ from secateur.planner.prune.scan_reading import ScanReading, ScanRows
 from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import PATTERNS
-from secateur.planner.tree.rewriting import cast_of
+from secateur.planner.tree.rewriting import uncast
 
 _UPPER: Final = frozenset({"COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO"})
 _LOWER: Final = frozenset({"COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO"})
@@ -200,9 +200,8 @@ class _Selectivity:
 
     def _column(self, side: ex.AnyExpression) -> str | None:
         """The column that a side is, in whatever type it is compared."""
-        while (found := cast_of(side)) is not None:
-            side, _ = found
-        return self._names[side.index] if isinstance(side, ex.InputColumn) else None
+        inner = uncast(side)
+        return self._names[inner.index] if isinstance(inner, ex.InputColumn) else None
 
 
 def partition_selectivity(partitions: float, keys: float) -> float:
@@ -247,30 +246,31 @@ def is_few(tree: PartitionTree, first: int, model: CostModel) -> bool:
 
     To read these costs less than another round trip.
     """
-    return _is_few(tree.root, tree.scheme.columns, first, model.few_keys_max)
+    most, columns = model.few_keys_max, tree.scheme.columns
+
+    def few(node: Node) -> bool:
+        match node:
+            case All():
+                return False
+            case Nothing() | Everywhere():
+                return True
+            case Partitions(ids):
+                return len(ids) <= most
+            case Keys(box):
+                return prod(_keys(box, column, first) for column in columns) <= most
+            case AnyOf(parts):
+                return len(parts) <= most and all(map(few, parts))
+            case AllOf(parts):
+                return any(map(few, parts))
+            case _:
+                assert_never(node)
+
+    return few(tree.root)
 
 
 def has_list(tree: PartitionTree) -> bool:
     """Whether a tree depends on a list parameter, which usually has few keys."""
     return any(isinstance(operand, ParameterList) for _, test in tests_of(tree.root) for operand in test.operands)
-
-
-def _is_few(node: Node, columns: tuple[str, ...], first: int, most: int) -> bool:
-    match node:
-        case All():
-            return False
-        case Nothing() | Everywhere():
-            return True
-        case Partitions(ids):
-            return len(ids) <= most
-        case Keys(box):
-            return prod(_keys(box, column, first) for column in columns) <= most
-        case AnyOf(parts):
-            return len(parts) <= most and all(_is_few(part, columns, first, most) for part in parts)
-        case AllOf(parts):
-            return any(_is_few(part, columns, first, most) for part in parts)
-        case _:
-            assert_never(node)
 
 
 def _keys(box: Box, column: str, first: int) -> float:

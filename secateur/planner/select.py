@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace as with_fields
 from functools import partial
 from hashlib import blake2b
 from typing import Any
@@ -24,9 +25,7 @@ from secateur.engine.sql.scatter import can_scatter
 from secateur.engine.sql.select_plan import PartialAtReaders, ScanPlan, SelectPlan
 from secateur.errors import DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.pruning.nodes import All, Everywhere
-from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.table import ExternalTable, TableDef
-from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.sql_text import folded, quoted
 from secateur.planner.arrow.form import arrow_form
 from secateur.planner.arrow.sources import JoinInput
@@ -36,11 +35,11 @@ from secateur.planner.binding.bound_plan import BoundPlan, Unreadable, bind_to_p
 from secateur.planner.binding.catalog_view import PlanningCatalog
 from secateur.planner.binding.clocks import is_unsettled, reads_clock, settled
 from secateur.planner.binding.evaluation import is_small, refuse_large_constants
-from secateur.planner.binding.query import FindGuard, Query, TableReference, bind_query
+from secateur.planner.binding.query import FindGuard, Query, bind_query
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.exchanges import NotDivided, is_row_by_row
 from secateur.planner.empty_answer import empty_answer
-from secateur.planner.gathered import why_gathered
+from secateur.planner.gathered import QueryInputs
 from secateur.planner.prune.external_scan import external_scan
 from secateur.planner.prune.scan_reading import QueryReading, ScanReading, ScanRows, read_query, rows_of_scans
 from secateur.planner.prune.shown import conjunction_text
@@ -155,9 +154,7 @@ class BoundSelect:
         joins = (
             None
             if self._plan_step is None or self.skips_steps or root is None
-            else find_join_keys(
-                query, read, self._rows, self._statistics_snapshot, query.parameters.total, self._settings
-            )
+            else find_join_keys(self._inputs, self._statistics_snapshot, self._settings)
         )
         if joins is not None:
             read = joins.noted_in(read)
@@ -169,22 +166,13 @@ class BoundSelect:
             self.columns,
             _arrow(query, plan, read, self.columns),
         )
-        found = staged(
-            query,
-            read,
-            rows_of_scans(read) if joins is not None else self._rows,
-            self._schemas,
-            self.columns,
-            self._params,
-            self._estimates,
-            self._settings.cost_model,
-            self._why_whole,
-            lambda: self._distributed,
-            is_of_one_partition=ends_on_one_partition(self.scans),
-        )
+        inputs = self._inputs if joins is None else with_fields(self._inputs, read=read, rows_of=rows_of_scans(read))
+        is_of_one_partition = ends_on_one_partition(self.scans)
+        found = staged(inputs, self._why_whole, lambda: self._distributed, is_of_one_partition=is_of_one_partition)
         if isinstance(plan, BoundPlan) and len(query.scans) == 1 and is_row_by_row(plan.root):
             local = replace(local, is_pipelineable=True)
         trees = [(scan.bounds_in_steps or scan.bounds).tree for scan in read.scans]
+        # Some values of the parameters have to leave each scan without partitions.
         # A statement on a view has to ask a member, which knows whether the view is still the same.
         # Unless it is small, a statement that reads no table is answered by a member, where its computation has bounds
         # and can be cancelled.
@@ -194,7 +182,7 @@ class BoundSelect:
             and (bool(trees) or is_small(root))
             and not query.views
             and not is_fetched
-            and all(map(_may_be_empty, trees))
+            and not any(isinstance(tree.root, (All, Everywhere)) for tree in trees)
             else None
         )
         select_plan = SelectPlan(
@@ -214,8 +202,8 @@ class BoundSelect:
             deterministic=root is not None and not is_fetched and not depends_on_order(root),
             catalog_version=self._catalog_version,
             views=query.views,
-            is_sized=self._is_sized,
-            undivided=as_written(query, read, self._schemas, self.columns) if self._settings.is_verified else (),
+            is_sized=query.is_ordered,
+            undivided=as_written(inputs) if self._settings.is_verified else (),
             scatter_partitions_max=(
                 self._settings.cost_model.scatter_partitions_max if can_scatter(self.scans, found.stages) else 0
             ),
@@ -263,7 +251,10 @@ class BoundSelect:
         return rows_of_scans(self._read)
 
     def _describe(self) -> None:
-        self._schemas = {scan.relation: _schema(scan) for scan in self._query.scans}
+        self._schemas = {
+            scan.relation: {column.name: column.type for column in scan.visible_columns if column.name in scan.columns}
+            for scan in self._query.scans
+        }
         self.columns = _described(self._query, self._params)
         # After the user's own text is bound, because its errors and the names of its columns are the user's.
         self._query = self._settled(self._query)
@@ -299,28 +290,31 @@ class BoundSelect:
         }
 
     @cached_property
-    def _distributed(self) -> DistributedQuery | NotDivided:
-        self._left_columns_out()
-        return distributed(
-            self._query, self._read.plan, self._schemas, self._params, self._estimates, self._settings.cost_model
+    def _inputs(self) -> QueryInputs:
+        read = self._read  # which may bind the query once more
+        return QueryInputs(
+            self._query,
+            read,
+            self._rows,
+            self._schemas,
+            self.columns,
+            self._params,
+            self._estimates,
+            self._settings.cost_model,
         )
 
     @cached_property
+    def _distributed(self) -> DistributedQuery | NotDivided:
+        return distributed(self._inputs)
+
+    @cached_property
     def _why_whole(self) -> str | None:
-        read = self._read  # which may bind the query once more
-        return why_gathered(
-            self._query, read.scans, self._rows, self._estimates, self._settings.cost_model, self._sent_if_placed
-        )
+        return self._inputs.why_gathered(self._sent_if_placed)
 
     def _sent_if_placed(self) -> float | None:
         """Estimate the bytes that its stages would send, None if it cannot be divided."""
         found = self._distributed
         return None if isinstance(found, NotDivided) else found.sent_bytes
-
-    @property
-    def _is_sized(self) -> bool:
-        """Whether rows are ordered and not limited: the way to order them depends on their number."""
-        return self._query.is_ordered
 
     def _origin(self) -> str:
         """Return a digest of the plan's inputs; the id of the plan covers its content."""
@@ -333,11 +327,6 @@ def _residual(read: ScanReading) -> str:
     """The conditions that are tested on the rows that a scan finds."""
     tested = [read.conditions.conjuncts[index] for index in read.bounds.residual]
     return conjunction_text(tested, read.conditions.names)
-
-
-def _may_be_empty(tree: PartitionTree) -> bool:
-    """Whether there may be values of the parameters for which a scan needs no partition."""
-    return not isinstance(tree.root, (All, Everywhere))
 
 
 def _scan_plan(read: ScanReading, query: Query, plan: BoundPlan | Unreadable) -> ScanPlan:
@@ -386,9 +375,10 @@ def _described(query: Query, params: Sequence[Any]) -> tuple[tuple[str, str], ..
 def _own_name(name: str, query: Query) -> str:
     """Restore the user's names in a text made from the bound statement: the name of an unnamed column, or a reason."""
     for scan in query.scans:
-        own = scan.alias if folded(scan.alias) == folded(scan.table.name) else f"{scan.table.name} AS {scan.alias}"
-        for alias in (scan.alias, quoted(scan.alias)):
-            name = name.replace(f"{scan.relation} AS {alias}", own)
+        if scan.relation in name:
+            own = scan.alias if folded(scan.alias) == folded(scan.table.name) else f"{scan.table.name} AS {scan.alias}"
+            for alias in (scan.alias, quoted(scan.alias)):
+                name = name.replace(f"{scan.relation} AS {alias}", own)
     clock = query.parameters.clock
     if clock is not None:
         name = re.sub(rf"\${clock + 1}\b", "now()", name)
@@ -397,10 +387,6 @@ def _own_name(name: str, query: Query) -> str:
     for index in reversed(range(len(query.parameters.names))):
         name = name.replace(f"${index + 1}", f"${query.parameters.names[index]}")
     return name
-
-
-def _schema(scan: TableReference) -> dict[str, SqlType | str]:
-    return {column.name: column.type for column in scan.visible_columns if column.name in scan.columns}
 
 
 def _arrow(

@@ -67,7 +67,6 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout | SetGl
     session has set.
 
     Raises:
-        SqlSyntaxError: At the first invalid token.
         ProgrammingError: No such setting, or an invalid value.
     """
     cursor.expect("SET")
@@ -96,11 +95,15 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout | SetGl
     if value == _DEFAULT and not is_global:
         cursor.expect_end()
         return _default_of(name)
+    if name in COST_SETTINGS:
+        return _read_cost(cursor, COST_SETTINGS[name], token, offset)
+    if name == _PRUNING and value not in values:
+        message = f"{name} is {', '.join(values[:-1])} or {values[-1]}"
+        raise cursor.error(ProgrammingError, message, offset, len(value))
+    cursor.expect_end()
     if name == _DISABLED_RULES:
-        cursor.expect_end()
         return SetOption(_DISABLED_RULES, ", ".join(_checked_rules(cursor, token, offset)))
     if name == _COMBINATIONS:
-        cursor.expect_end()
         if not value.isdecimal() or not 1 <= int(value) <= _COMBINATIONS_MAX:
             raise cursor.error(
                 ProgrammingError,
@@ -110,18 +113,7 @@ def read_set(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout | SetGl
             )
         return SetOption(_COMBINATIONS, value)
     if name == _TIMEOUT:
-        cursor.expect_end()
         return SetTimeout(value, read_milliseconds(cursor, token, offset))
-    if name in COST_SETTINGS:
-        return _read_cost(cursor, COST_SETTINGS[name], token, offset)
-    if value not in values:
-        raise cursor.error(
-            ProgrammingError,
-            f"{name} is {', '.join(values[:-1])} or {values[-1]}",
-            offset,
-            len(value),
-        )
-    cursor.expect_end()
     return SetGlobalPruning(Pruning(value)) if is_global else SetPruning(Pruning(value))
 
 
@@ -129,7 +121,6 @@ def read_reset(cursor: TokenCursor) -> SetOption | SetPruning | SetTimeout:
     """Read ``RESET name``, which is ``SET name = default``.
 
     Raises:
-        SqlSyntaxError: At the first invalid token.
         ProgrammingError: No such setting.
     """
     cursor.expect("RESET")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from msgspec import structs
 
@@ -26,13 +26,10 @@ from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.sql_text import folded
 from secateur.planner.arrow.form import arrow_form
 from secateur.planner.binding.bound_plan import BoundPlan, Unreadable
-from secateur.planner.binding.query import Query
-from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.distributor import Distributor, ScanFacts
-from secateur.planner.distribute.exchanges import Draft, Exchanges, NotDivided, Schema, UndividedRows, is_worth_merging
-from secateur.planner.gathered import FragmentOf, GatheredScan, gathered_scans, gathered_stages
-from secateur.planner.prune.scan_reading import QueryReading, ScanRows
-from secateur.planner.row_estimates import Estimate, expected_rows
+from secateur.planner.distribute.exchanges import Draft, Exchanges, NotDivided, Schema, UndividedRows
+from secateur.planner.gathered import FragmentOf, GatheredScan, QueryInputs
+from secateur.planner.row_estimates import expected_rows
 from secateur.planner.tree.expression_sql import BoundText
 from secateur.planner.tree.relations import AnyRelation
 
@@ -81,36 +78,23 @@ class DistributedQuery:
         return sum(draft.nbytes for draft in self.drafts if not draft.at_coordinator)
 
 
-def distributed(
-    query: Query,
-    plan: BoundPlan | Unreadable,
-    schemas: Schemas,
-    params: Sequence[Any],
-    estimates: Mapping[str, Estimate],
-    model: CostModel,
-    *,
-    at_readers: bool = False,
-) -> DistributedQuery | NotDivided:
+def distributed(inputs: QueryInputs, *, at_readers: bool = False) -> DistributedQuery | NotDivided:
     """The stages of a query that is divided, or why it is not.
 
     Args:
-        query: As :func:`staged`.
-        plan: DuckDB's plan of it.
-        schemas: As there.
-        params: As there.
-        estimates: As there.
-        model: As there.
+        inputs: The query.
         at_readers: Whether the rows of external tables are where their readers are, and not at the coordinator.
     """
+    query, plan, estimates = inputs.query, inputs.read.plan, inputs.estimates
     if isinstance(plan, Unreadable):
         return NotDivided(plan.reason)
     if plan.whole is not None:
         return NotDivided(plan.whole)
     exchanges = Exchanges(
         plan,
-        schemas,
+        inputs.schemas,
         {scan.relation: folded(scan.alias) for scan in query.scans},
-        lambda sql, relations: default_kernel().describe(sql, relations, list(params)),
+        lambda sql, relations: default_kernel().describe(sql, relations, list(inputs.params)),
     )
     facts = {
         scan.relation: ScanFacts(
@@ -121,9 +105,11 @@ def distributed(
         )
         for scan in query.scans
     }
-    is_large = is_worth_merging((estimate.bytes for estimate in estimates.values()), model)
+    # Members sort in parallel, and a merge holds a few megabytes of each, where a sort at the end holds all rows; few
+    # rows are better sorted in one place.
+    is_large = sum(estimate.bytes for estimate in estimates.values()) > inputs.model.merged_bytes_min
     try:
-        drafts = Distributor(exchanges, facts, model, is_large=is_large).distribute(plan.root)
+        drafts = Distributor(exchanges, facts, inputs.model, is_large=is_large).distribute(plan.root)
         return DistributedQuery(tuple(drafts), tuple(exchanges.gathered))
     except NotDivided as refused:
         return refused
@@ -134,14 +120,7 @@ def distributed(
 
 
 def staged(
-    query: Query,
-    read: QueryReading,
-    rows_of: Mapping[str, ScanRows],
-    schemas: Schemas,
-    columns: Columns,
-    params: Sequence[Any],
-    estimates: Mapping[str, Estimate],
-    model: CostModel,
+    inputs: QueryInputs,
     small: str | None,
     divided: Callable[[], DistributedQuery | NotDivided],
     *,
@@ -150,25 +129,17 @@ def staged(
     """Return the stages of a query.
 
     Args:
-        query: The bound query.
-        read: Its plan, its scans and their bounds.
-        rows_of: The rows of each scan that it may need.
-        schemas: The columns of each scan that it may need.
-        columns: Name and type of each column of its result.
-        params: Values of its parameters, for their types.
-        estimates: The estimated rows of each scan that it needs.
-        model: The costs of both forms and of moving rows.
-        small: Why it is to be gathered (:func:`~secateur.planner.gathered.why_gathered`); None where it is divided if
-            that is possible.
+        inputs: The query.
+        small: Why it is to be gathered (:meth:`~secateur.planner.gathered.QueryInputs.why_gathered`); None where it is
+            divided if that is possible.
         divided: Its stages, from :func:`distributed`.
         is_of_one_partition: Whether one member answers it: then its stages run without pruning alone.
     """
-    plan = read.plan
+    query, plan = inputs.query, inputs.read.plan
     fragment_of = partial(_fragment, text=BoundText() if isinstance(plan, Unreadable) else plan.text)
 
     def whole(fragment_of: FragmentOf, *, filters_all: bool = True) -> tuple[QueryStage, ...]:
-        scans = gathered_scans(read.scans, rows_of, estimates, model, filters_all=filters_all)
-        return gathered_stages(query, read.scans, scans, schemas, tuple(columns), fragment_of)
+        return inputs.gathered_stages(inputs.gathered_scans(filters_all=filters_all), fragment_of)
 
     if is_of_one_partition:
         return StagedPlan(whole(_left_to_duckdb), Strategy.GATHER, ONE_PARTITION)
@@ -179,43 +150,39 @@ def staged(
     if isinstance(found, NotDivided):
         reason = query.refusal(str(found), found.location)
         return StagedPlan(whole(fragment_of), Strategy.GATHER, reason)
-    expected = {
-        scan.scan.relation: expected_rows(scan, rows_of[scan.scan.relation], estimates[scan.scan.relation])
-        for scan in read.scans
-    }
     assert isinstance(plan, BoundPlan)
-    stages = _stages(found.drafts, plan, query, schemas, columns, expected)
+    stages = _stages(found.drafts, plan, inputs)
     if len(query.scans) == 1 and len(stages) == 2 and all(draft.is_of_one for draft in found.drafts):
         return StagedPlan(stages, Strategy.TWO_STAGE)
-    at_readers = _at_readers(query, read.plan, schemas, columns, params, estimates, model)
     # When a placed statement has failed, it does not matter which kernel answers.
     parts = "; ".join(
         f"{', '.join(rows.names)}: {query.refusal(rows.reason, rows.location)}" for rows in found.gathered
     )
-    return StagedPlan(stages, Strategy.PLACED, parts or None, gathered=whole(_left_to_duckdb), at_readers=at_readers)
+    return StagedPlan(
+        stages, Strategy.PLACED, parts or None, gathered=whole(_left_to_duckdb), at_readers=_at_readers(inputs, plan)
+    )
 
 
-def as_written(query: Query, read: QueryReading, schemas: Schemas, columns: Columns) -> tuple[QueryStage, ...]:
+def as_written(inputs: QueryInputs) -> tuple[QueryStage, ...]:
     """Return the stages that run the user's own text, undivided, over all rows of its tables.
 
     None of their texts is printed from a tree.
     """
-    gathered = tuple(GatheredScan((scan,), None, 0.0) for scan in read.scans if not scan.scan.table.replicated)
-    return gathered_stages(query, read.scans, gathered, schemas, tuple(columns), _left_to_duckdb)
+    gathered = [GatheredScan((scan,), None, 0.0) for scan in inputs.read.scans if not scan.scan.table.replicated]
+    return inputs.gathered_stages(gathered, _left_to_duckdb)
 
 
-def _stages(
-    drafts: Sequence[Draft],
-    plan: BoundPlan,
-    query: Query,
-    schemas: Schemas,
-    columns: Columns,
-    expected: Mapping[str, int | None],
-) -> tuple[QueryStage, ...]:
-    scans = {scan.relation: index for index, scan in enumerate(query.scans)}
+def _stages(drafts: Sequence[Draft], plan: BoundPlan, inputs: QueryInputs) -> tuple[QueryStage, ...]:
+    expected = {
+        scan.scan.relation: expected_rows(
+            scan, inputs.rows_of[scan.scan.relation], inputs.estimates[scan.scan.relation]
+        )
+        for scan in inputs.read.scans
+    }
+    scans = {scan.relation: index for index, scan in enumerate(inputs.query.scans)}
     rows = {stage_relation(index): index for index in range(len(drafts))}
     known: dict[str, Mapping[str, SqlType | str]] = {
-        **schemas,
+        **inputs.schemas,
         **{relation: dict(drafts[index].columns) for relation, index in rows.items()},
     }
     elsewhere = {
@@ -227,7 +194,7 @@ def _stages(
     }
     stages = []
     for index, draft in enumerate(drafts):
-        shown = columns if index == len(drafts) - 1 else draft.columns
+        shown = inputs.columns if index == len(drafts) - 1 else draft.columns
         read = {relation: known[relation] for relation in draft.relations}
         fragment = _fragment(draft.sql, read, shown, draft.relation, plan.text)
         exchange, route = ExchangeKind.GATHER, None
@@ -269,19 +236,11 @@ def _left_to_duckdb(sql: str, schemas: Schemas, columns: Columns, _: AnyRelation
     return Fragment.over(sql, schemas, columns)
 
 
-def _at_readers(
-    query: Query,
-    plan: BoundPlan | Unreadable,
-    schemas: Schemas,
-    columns: Columns,
-    params: Sequence[Any],
-    estimates: Mapping[str, Estimate],
-    model: CostModel,
-) -> PartialAtReaders | None:
+def _at_readers(inputs: QueryInputs, plan: BoundPlan) -> PartialAtReaders | None:
     """The part of a statement over one external table that its readers compute; None where that saves nothing."""
-    if len(query.scans) != 1 or query.scans[0].external is None or isinstance(plan, Unreadable):
+    if len(inputs.query.scans) != 1 or inputs.query.scans[0].external is None:
         return None
-    found = distributed(query, plan, schemas, params, estimates, model, at_readers=True)
+    found = distributed(inputs, at_readers=True)
     if isinstance(found, NotDivided) or len(found.drafts) != 2:
         return None
     first, final = found.drafts
@@ -289,8 +248,8 @@ def _at_readers(
         return None
     rows = {stage_relation(0): dict(first.columns)}
     return PartialAtReaders(
-        _fragment(first.sql, schemas, first.columns, first.relation, plan.text),
-        _fragment(final.sql, rows, columns, final.relation, plan.text),
+        _fragment(first.sql, inputs.schemas, first.columns, first.relation, plan.text),
+        _fragment(final.sql, rows, inputs.columns, final.relation, plan.text),
     )
 
 

@@ -25,26 +25,23 @@ from secateur.planner.ddl.access import (
     read_create_policy,
     read_create_role,
     read_drop_policy,
-    read_drop_role,
     read_forget_tenant,
     read_grant,
 )
 from secateur.planner.ddl.alter_table import read_alter_table, read_comment_on
-from secateur.planner.ddl.column_type import read_create_type, read_drop_type
+from secateur.planner.ddl.column_type import read_create_type
 from secateur.planner.ddl.create_external_table import read_create_external_table
-from secateur.planner.ddl.create_index import read_create_index, read_drop_index
-from secateur.planner.ddl.create_table import read_create_table, read_drop_table
+from secateur.planner.ddl.create_index import read_create_index
+from secateur.planner.ddl.create_table import read_create_table
 from secateur.planner.ddl.create_table_as import is_create_table_as, read_create_table_as
-from secateur.planner.ddl.create_view import read_create_view, read_drop_view
-from secateur.planner.ddl.resource_group import (
-    read_alter_resource_group,
-    read_create_resource_group,
-    read_drop_resource_group,
-)
+from secateur.planner.ddl.create_view import read_create_view
+from secateur.planner.ddl.drop import read_drop
+from secateur.planner.ddl.resource_group import read_alter_resource_group, read_create_resource_group
 from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.copy import read_backup, read_copy, read_restore
 from secateur.planner.dml.insert import Insert, InsertValues, read_insert
 from secateur.planner.dml.merge import Merge, read_merge
+from secateur.planner.dml.row_changes import ChangeText
 from secateur.planner.dml.searched_change import SearchedChange, read_searched_change
 from secateur.planner.dml.target import read_relation
 from secateur.planner.explain.explain import read_explain
@@ -174,12 +171,12 @@ def _query(unread: _Unread) -> Statement:
     return unread.queries.select(unread.sql, unread.tokens, unread.parameters, unread.values)
 
 
-def _change(read: Callable[..., Insert | Merge | SearchedChange]) -> Callable[[_Unread], Statement]:
+def _change(read: Callable[[ChangeText], Insert | Merge | SearchedChange]) -> Callable[[_Unread], Statement]:
     """A reader of a statement that changes rows."""
 
     def planned(unread: _Unread) -> Statement:
         unread = unread.at_one_time()
-        change = read(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes)
+        change = read(ChangeText(unread.cursor, unread.parameters, unread.catalog.view.table, unread.ctes))
         if isinstance(change, SearchedChange) and change.sources is not None:
             # The query has the sources in its middle, where more than sources would read strangely.
             check_dialect(unread.sql, unread.tokens)
@@ -196,22 +193,17 @@ def _policies_of(change: Insert | Merge | SearchedChange) -> PolicyCommand:
     if isinstance(change, Insert):
         # A row of a key that is there stays as it is where it can be seen, whoever may change it.
         return PolicyCommand.SELECT if change.mode is InsertMode.IGNORE else PolicyCommand.UPDATE
-    match Privilege.UPDATE in change.privileges, Privilege.DELETE in change.privileges:
-        case True, True:
-            return PolicyCommand.ALL
-        case True, False:
-            return PolicyCommand.UPDATE
-        case False, True:
-            return PolicyCommand.DELETE
-        case _:
-            return PolicyCommand.SELECT
+    if Privilege.UPDATE in change.privileges:
+        return PolicyCommand.ALL if Privilege.DELETE in change.privileges else PolicyCommand.UPDATE
+    return PolicyCommand.DELETE if Privilege.DELETE in change.privileges else PolicyCommand.SELECT
 
 
 def _copy(unread: _Unread) -> Statement:
     copy = read_copy(unread.cursor, unread.parameters, unread.catalog.view.table)
     if isinstance(copy, CopyFrom):
         return copy
-    query = unread.queries.select_composed(copy.query, unread.given_values)
+    values = unread.given_values
+    query = copy.query.plan(lambda text, tokens, own: unread.queries.select(text, tokens, own, values))
     return CopyTo(unread.bound(query), copy.file)
 
 
@@ -303,14 +295,13 @@ _KINDS: Final = (
     _Kind(("MERGE",), _change(read_merge), takes_parameters=True, is_of_dialect=True),
     _Kind(("COPY",), _copy, takes_parameters=True, is_of_dialect=True),
     _Kind(("CREATE ROLE",), lambda unread: read_create_role(unread.cursor)),
-    _Kind(("DROP ROLE",), lambda unread: read_drop_role(unread.cursor)),
+    _Kind(("DROP ROLE", "DROP RESOURCE"), lambda unread: read_drop(unread.cursor)),
     _Kind(("GRANT",), lambda unread: read_grant(unread.cursor, unread.catalog.view.relation)),
     _Kind(("REVOKE",), lambda unread: read_grant(unread.cursor, unread.catalog.view.relation)),
     _Kind(("CREATE POLICY",), lambda unread: read_create_policy(unread.cursor, unread.catalog.view.table)),
     _Kind(("DROP POLICY",), lambda unread: read_drop_policy(unread.cursor, unread.catalog.view.table)),
     _Kind(("CREATE RESOURCE",), lambda unread: read_create_resource_group(unread.cursor)),
     _Kind(("ALTER RESOURCE",), lambda unread: read_alter_resource_group(unread.cursor)),
-    _Kind(("DROP RESOURCE",), lambda unread: read_drop_resource_group(unread.cursor)),
     _Kind(("CREATE VIEW", "CREATE OR REPLACE VIEW"), _create_view, is_of_dialect=True),
     _Kind(("CREATE EXTERNAL", "CREATE OR REPLACE EXTERNAL"), lambda unread: read_create_external_table(unread.cursor)),
     _Kind(
@@ -327,10 +318,7 @@ _KINDS: Final = (
     _Kind(
         ("ALTER",), lambda unread: read_alter_table(unread.cursor, unread.catalog.view.table, unread.catalog.view.types)
     ),
-    _Kind(("DROP VIEW",), lambda unread: read_drop_view(unread.cursor), takes_parameters=True, is_of_dialect=True),
-    _Kind(("DROP TYPE",), lambda unread: read_drop_type(unread.cursor), is_of_dialect=True),
-    _Kind(("DROP INDEX",), lambda unread: read_drop_index(unread.cursor), is_of_dialect=True),
-    _Kind(("DROP",), lambda unread: read_drop_table(unread.cursor), is_of_dialect=True),
+    _Kind(("DROP",), lambda unread: read_drop(unread.cursor), is_of_dialect=True),
     _Kind(("FORGET",), lambda unread: read_forget_tenant(unread.cursor)),
     _Kind(("BACKUP",), lambda unread: read_backup(unread.cursor, unread.catalog.view.table)),
     _Kind(("RESTORE",), lambda unread: read_restore(unread.cursor)),
@@ -419,7 +407,6 @@ def read_maintenance(cursor: TokenCursor, find: Callable[[str], Any]) -> str:
         find: The catalog's lookup by name.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: With the position of the name.
     """
     words = [cursor.take().text.upper()]
@@ -441,7 +428,6 @@ def read_kill(cursor: TokenCursor) -> KillStatement | KillJob:
         cursor: At the word KILL.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         ProgrammingError: The text is not the id of a statement.
     """
     cursor.expect("KILL")

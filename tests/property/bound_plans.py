@@ -16,6 +16,7 @@ import msgspec
 
 from secateur.partitioning.pruning.operand import expressions_in, numbered, places
 from secateur.partitioning.tables import TableDef
+from secateur.planner.constrain import ScanConditions
 from secateur.planner.prune import ScanBounds, bound_scan
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
@@ -85,7 +86,8 @@ class BoundPlans:
         """The bounds of the only scan of a statement, whose expressions have their places."""
         table, names, conditions = self.scan(sql, params)
         integers = frozenset(index for index, value in enumerate(params) if type(value) is int)
-        found = bound_scan(table, names, conditions, local=frozenset(range(len(conditions))), integers=integers)
+        held = ScanConditions(tuple(names), tuple(conditions), frozenset(range(len(conditions))))
+        found = bound_scan(table, held, integers=integers)
         return with_places(found, len(params))
 
 

@@ -220,9 +220,9 @@ def _found(part: Any) -> list[Evaluated]:
         if isinstance(one, Evaluated):
             found.append(one)
         elif isinstance(one, tuple):
-            pending.extend(reversed(one))
+            pending.extend(one[::-1])
         elif isinstance(one, msgspec.Struct) and not isinstance(one, Domain):
-            pending.extend([getattr(one, name) for name in _searched(type(one))])
+            pending.extend([value for name in _searched(type(one)) if (value := getattr(one, name))])
     return found
 
 

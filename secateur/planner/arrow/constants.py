@@ -7,6 +7,7 @@ the range of a type, a decimal that its scale holds, a date or timestamp written
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -68,9 +69,10 @@ def cast_constant(constant: ConstantExpression, wanted: SqlType) -> ConstantExpr
         return constant
     match value:
         case str():
-            found = _of_text(value, wanted)
+            with suppress(ValueError):  # no date
+                found = value_of_text(value, wanted)
         case bool() | float():
-            found = None
+            pass
         case int() | Decimal() if wanted.is_float:
             found = double_of(value, wanted)
         case int() if wanted.is_integer:
@@ -78,17 +80,10 @@ def cast_constant(constant: ConstantExpression, wanted: SqlType) -> ConstantExpr
         case int() | Decimal() if wanted.kind is TypeKind.DECIMAL:
             found = Decimal(value)
         case _:
-            found = None
+            pass
     if found is None:
         raise DeclineError(f"{value} as {wanted}")
     return _checked(found, wanted)
-
-
-def _of_text(text: str, wanted: SqlType) -> Any:
-    try:
-        return value_of_text(text, wanted)
-    except ValueError:  # no date
-        return None
 
 
 def _checked(value: Any, type_: SqlType) -> ConstantExpression:
@@ -107,4 +102,7 @@ class KernelDeclined:
 
 
 class DeclineError(Exception):
-    """Something is left to DuckDB; it never leaves this room."""
+    """Something is left to DuckDB, which alone computes it exactly.
+
+    Whatever of this room makes an expression raises it; it never leaves the room.
+    """

@@ -128,7 +128,7 @@ def _output(column: Column, type_: str, *, may_be_fixed: bool) -> Expression:
         raise DeclineError(f"a column is {type_} in DuckDB and {found.type} here")
     if is_fixed(found) and (not may_be_fixed or found.type.kind in (TypeKind.FLOAT, TypeKind.HUGEINT)):
         raise DeclineError("a column that is the same in all rows")
-    if _holds_uuid(found.type):
+    if any(part.contains((TypeKind.UUID,)) for part in found.type.parts):
         raise DeclineError(f"a column of {found.type}")
     return found
 
@@ -165,10 +165,6 @@ def _renamed(expression: Expression, names: Mapping[str, str]) -> Expression:
             return structs.replace(expression, arguments=tuple(_renamed(one, names) for one in expression.arguments))
         case _:
             return expression
-
-
-def _holds_uuid(type_: SqlType) -> bool:
-    return any(part.contains((TypeKind.UUID,)) for part in type_.parts)
 
 
 def _is_small(fragment: ArrowFragment) -> bool:
@@ -252,11 +248,7 @@ class Reader:
         self._inputs = inputs
 
     def read(self, relation: rel.AnyRelation) -> Selected:
-        """A relation.
-
-        Raises:
-            DeclineError: Only DuckDB can compute it.
-        """
+        """A relation."""
         match relation:
             case rel.LogicalScan() | rel.LogicalStageRows():
                 columns, step = read_table(relation, self._inputs)

@@ -27,7 +27,7 @@ from secateur.planner.arrow.constants import DeclineError, KernelDeclined, cast_
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import CONTAINS, is_closed
 from secateur.planner.tree.expression_sql import BoundText
-from secateur.planner.tree.rewriting import cast_of, inputs_of
+from secateur.planner.tree.rewriting import inputs_of, is_null
 from secateur.planner.tree.types import INSTANTS, is_exact
 
 BOOLEAN: Final = SqlType(TypeKind.BOOLEAN)
@@ -67,11 +67,7 @@ def is_fixed(expression: Expression) -> bool:
 
 
 def known(column: Column) -> Expression:
-    """What computes a column.
-
-    Raises:
-        DeclineError: Only DuckDB does.
-    """
+    """What computes a column."""
     match column:
         case KernelDeclined(reason):
             raise DeclineError(reason)
@@ -125,11 +121,7 @@ class ValueCompiler:
             return KernelDeclined(str(declined))
 
     def condition(self, node: ex.AnyExpression) -> Expression:
-        """A condition.
-
-        Raises:
-            DeclineError: Only DuckDB can evaluate it exactly.
-        """
+        """A condition."""
         found = self.of_rows(node)
         if found.type != BOOLEAN:
             raise DeclineError(f"a {found.type} where a condition stands")
@@ -147,33 +139,21 @@ class ValueCompiler:
         return found
 
     def value(self, node: ex.AnyExpression) -> Expression:
-        """An expression, in the type that it has in the plan.
-
-        Raises:
-            DeclineError: Only DuckDB can evaluate it exactly.
-        """
+        """An expression, in the type that it has in the plan."""
         found = self._value(node)
         if found.type != sql_type(node.return_type):
             raise DeclineError(f"a {found.type} is {node.return_type.sql} in DuckDB")
         return found
 
     def summand(self, node: ex.AnyExpression) -> Expression:
-        """The argument of a sum or an average, which DuckDB widens and the kernel takes as it is.
-
-        Raises:
-            DeclineError: As :meth:`of_rows`.
-        """
+        """The argument of a sum or an average, which DuckDB widens and the kernel takes as it is."""
         inner = self._uncast(node)
         source, target = sql_type(inner.return_type), sql_type(node.return_type)
         is_float = source.kind is TypeKind.FLOAT and target == DOUBLE
         return self.of_rows(inner if is_float or (source.is_integer and target.is_integer) else node)
 
     def equality(self, left: ex.AnyExpression, right: ex.AnyExpression) -> CallExpression:
-        """An equality of two expressions that have values for each row.
-
-        Raises:
-            DeclineError: As :meth:`of_rows`.
-        """
+        """An equality of two expressions that have values for each row."""
         return self._of_two(ScalarFunction.EQUAL, left, right)
 
     def number_of_rows(self, node: ex.AnyExpression) -> Expression:
@@ -474,7 +454,7 @@ class ValueCompiler:
         arguments: list[Expression] = []
         for check in case.case_checks:
             arguments += (self.condition(check.when_expr), self.value(check.then_expr))
-        if not _is_null(case.else_expr):
+        if not is_null(case.else_expr):
             arguments.append(self.value(case.else_expr))
         if any(isinstance(argument, ParameterExpression) for argument in arguments):
             raise DeclineError("CASE with a parameter")
@@ -571,10 +551,3 @@ def _converted(expression: Expression, wanted: SqlType) -> Expression:
     if is_fixed(expression) or (not (given.is_integer and wanted.is_integer) and not (is_number and wanted == DOUBLE)):
         raise DeclineError(f"a cast of {given} to {wanted}")
     return CallExpression(ScalarFunction.CAST, (expression,), wanted)
-
-
-def _is_null(node: ex.AnyExpression) -> bool:
-    """Whether an expression is NULL, in whatever type."""
-    while (found := cast_of(node)) is not None:
-        node, _ = found
-    return isinstance(node, ex.BoundConstant) and node.value.is_null

@@ -120,42 +120,33 @@ _ON_BOTH_SIDES: Final = frozenset({"histogram"})
 _BOUNDED: Final = "bitstring_agg"
 """This function, with one argument, takes the bounds of its values from statistics of DuckDB's own tables."""
 
+_STATES: Final = "states of aggregates cannot leave a statement"
 _INSTEAD: Final = {
     "alias": "its answer depends on how a statement is divided among members; write the name as a text",
     "stats": "it describes the DuckDB instance of one process; read conn.table(name).statistics()",
     "vector_type": "it describes the DuckDB instance of one process",
-    "current_setting": "it describes the DuckDB instance of one process; SHOW pruning and the like read the session",
-    "duckdb_settings": "it describes the DuckDB instance of one process; SHOW pruning and the like read the session",
+    **dict.fromkeys(
+        ("current_setting", "duckdb_settings"),
+        "it describes the DuckDB instance of one process; SHOW pruning and the like read the session",
+    ),
     "version": "it tells the version of DuckDB; secateur.__version__ is that of secateur",
     "getvariable": "pass values as parameters",
     "setseed": "several members generate random numbers, each from its own seed",
-    "nextval": "there are no sequences",
-    "currval": "there are no sequences",
-    "setval": "there are no sequences",
-    "finalize": "states of aggregates cannot leave a statement; write the aggregate",
-    "combine": "states of aggregates cannot leave a statement; write the aggregate",
-    "combine_aggr": "states of aggregates cannot leave a statement; write the aggregate",
-    "to_aggregate_state": "states of aggregates cannot leave a statement; write the aggregate",
+    **dict.fromkeys(("nextval", "currval", "setval"), "there are no sequences"),
+    **dict.fromkeys(("finalize", "combine", "combine_aggr", "to_aggregate_state"), f"{_STATES}; write the aggregate"),
     "histogram": "in FROM it reads a table of one process; write the aggregate histogram(column), or GROUP BY",
     "histogram_values": "it reads a table of one process; write the aggregate histogram(column), or GROUP BY",
-    "query": "send the text as a statement",
+    **dict.fromkeys(("query", "json_execute_serialized_sql"), "send the text as a statement"),
     "query_table": "write the name of the table",
-    "json_execute_serialized_sql": "send the text as a statement",
-    "pg_sleep": "members do not wait on behalf of a statement",
-    "sleep_ms": "members do not wait on behalf of a statement",
+    **dict.fromkeys(("pg_sleep", "sleep_ms"), "members do not wait on behalf of a statement"),
 }
 """Replacements to suggest for some of those that are not listed."""
 
 _OWN_CATALOG: Final = {
-    "duckdb_tables": "secateur.tables",
-    "duckdb_views": "secateur.tables",
-    "duckdb_columns": "secateur.columns",
+    **dict.fromkeys(("duckdb_tables", "duckdb_views", "duckdb_indexes"), "secateur.tables"),
+    **dict.fromkeys(("duckdb_columns", "pragma_table_info", "pragma_show"), "secateur.columns"),
     "duckdb_constraints": "information_schema.table_constraints",
-    "duckdb_schemas": "information_schema.schemata",
-    "duckdb_databases": "information_schema.schemata",
-    "duckdb_indexes": "secateur.tables",
-    "pragma_table_info": "secateur.columns",
-    "pragma_show": "secateur.columns",
+    **dict.fromkeys(("duckdb_schemas", "duckdb_databases"), "information_schema.schemata"),
 }
 """Functions that list the tables of the process that runs a fragment, and those that list the tables of the cluster."""
 
@@ -174,9 +165,9 @@ def doubtful_calls(tokens: Sequence[Token]) -> list[Token]:
     """Return the unlisted names before parentheses, most of which are not functions, and EXPORT_STATE."""
     found = []
     for token, behind in pairwise(tokens):
-        if token.word == ")" and behind.word == _EXPORT_STATE.upper():
+        if token.text == ")" and token.word and behind.word == _EXPORT_STATE.upper():
             found.append(behind)
-        if behind.word == "(" and token.kind in (TokenKind.WORD, TokenKind.QUOTED):
+        if behind.text == "(" and behind.word and token.kind in (TokenKind.WORD, TokenKind.QUOTED):
             name = folded(token.text)
             if name in _ON_BOTH_SIDES or name == _BOUNDED or not (is_listed(name) or name in TABLE_FUNCTIONS):
                 found.append(token)
@@ -198,10 +189,7 @@ def refuse_calls(doubtful: Sequence[Token], syntax: Syntax, text: str) -> None:
     """
     for token in doubtful:
         if folded(token.text) == _EXPORT_STATE:
-            message = (
-                "EXPORT_STATE is not supported: states of aggregates cannot leave a statement; write the"
-                " aggregate without it"
-            )
+            message = f"EXPORT_STATE is not supported: {_STATES}; write the aggregate without it"
             raise located(NotSupportedError, message, text, token.start, len(token.text))
     written = {folded(token.text) for token in doubtful}
     for node in nodes_of(syntax.node):

@@ -14,6 +14,7 @@ from secateur.planner.tree.rewriting import (
     over_columns,
     over_sides,
     rebased,
+    uncast,
     with_mark,
 )
 from secateur.planner.tree.stability import unstable_call
@@ -171,7 +172,7 @@ def _membership(relation: rel.LogicalJoin) -> rel.AnyRelation:
         ) if (
             condition.comparison == "COMPARE_EQUAL"
             and condition.right is not None
-            and _bare(condition.right) is not None
+            and isinstance(uncast(condition.right, tried=False), ex.InputColumn)
             and (values := _listed(right)) is not None
         ):
             mark = ex.Written(sql="({0} = ANY({1}))", return_type=ex.BOOLEAN, children=(condition.left, values))
@@ -232,10 +233,3 @@ def _mark_joined(relation: rel.LogicalFilter) -> rel.AnyRelation:
     marked = with_mark(replace(join, join_type=kind, children=(left, join.children[1])), mark=kind == "SEMI")
     kept = tuple(marked.expressions[index] for index in relation.projection_map) or marked.expressions
     return replace(marked, expressions=kept)
-
-
-def _bare(node: ex.AnyExpression) -> ex.InputColumn | None:
-    """The column that an expression is, or is a cast of."""
-    while isinstance(node, ex.Call) and node.name == "__cast" and not node.function_data["try_cast"]:
-        (node,) = node.children
-    return node if isinstance(node, ex.InputColumn) else None

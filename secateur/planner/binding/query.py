@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from secateur.errors import DatabaseError, LimitExceededError, NotSupportedError, ProgrammingError, UnknownTableError
@@ -167,14 +167,8 @@ def bind_query(
     doubtful = doubtful_calls(tokens)
     if doubtful:
         refuse_calls(doubtful, syntax, text)
-    binder = _Binder(
-        find,
-        guard,
-        parameters.claim_places,
-        is_placed=_has_relation_names(syntax, words),
-        every_column=every_column,
-        behind_barriers=behind_barriers,
-    )
+    is_placed = _has_relation_names(syntax, words)
+    binder = _Binder(find, guard, parameters.claim_places, is_placed, every_column, behind_barriers)
     splices: list[Splice] = list(binder.bind(text, words, syntax))
     common = [
         *_qualified_columns(syntax, words, binder.scans),
@@ -186,44 +180,40 @@ def bind_query(
     return Query(text, own, tuple(binder.scans), parameters, views, binder.is_placed, syntax.is_ordered)
 
 
+@dataclass(slots=True)
 class _Binder:
     """Resolves table names, including those in views.
 
     Attributes:
+        find: As for :func:`bind_query`.
+        guard: As there.
+        claims: The index of the parameter of each claim.
+        is_placed: Whether relations are named with their schema, which no common table expression can shadow.
+        every_column: As there.
+        behind_barriers: As there.
         scans: The references to tables so far, in the order of the text that runs.
         views: The ids of the views and external tables that were met.
-        is_placed: Whether relations are named with their schema, which no common table expression can shadow.
     """
 
-    def __init__(
-        self,
-        find: Callable[[str], TableDef | ViewDef | ExternalTable],
-        guard: FindGuard,
-        claims: Mapping[str, int],
-        *,
-        is_placed: bool,
-        every_column: bool,
-        behind_barriers: bool,
-    ) -> None:
-        self.scans: list[TableReference] = []
-        self.views: set[int] = set()
-        self.is_placed = is_placed
-        self._find = find
-        self._guard = guard
-        self._claims = claims
-        self._every_column = every_column
-        self._behind_barriers = behind_barriers
-        self._opened = 0
-        self._inside: list[str] = []
+    find: Callable[[str], TableDef | ViewDef | ExternalTable]
+    guard: FindGuard
+    claims: Mapping[str, int]
+    is_placed: bool
+    every_column: bool
+    behind_barriers: bool
+    scans: list[TableReference] = field(default_factory=list)
+    views: set[int] = field(default_factory=set)
+    _opened: int = 0
+    _inside: list[str] = field(default_factory=list)
 
     def bind(self, text: str, words: Set[str], syntax: Syntax) -> Iterator[Splice]:
         """The place of each reference to a table or view in a query, and the text that is to stand there."""
         everything, starred = syntax.stars()
-        everything = everything or self._every_column
+        everything = everything or self.every_column
         for name in syntax.tables():
             wide = everything or name.renames or folded(name.alias or name.name) in starred
             try:
-                match find_relation(name.catalog, name.schema, name.name, self._find):
+                match find_relation(name.catalog, name.schema, name.name, self.find):
                     case _ if name.word == "SHOW":
                         raise NotSupportedError("SHOW inside of a query is not supported: read secateur.tables")
                     case relation if name.word in ("DESCRIBE", "DESC"):
@@ -270,7 +260,7 @@ class _Binder:
         scan = TableReference(f"s{number}", table, alias, (), system, external, has_row_ids)
         columns = [column.name for column in scan.visible_columns if words is None or folded(column.name) in words]
         some = table.declared_key[:1] or (table.columns[0].name,)
-        guard = None if external is not None else self._guard(table, name.schema == WITH_ROW_IDS)
+        guard = None if external is not None else self.guard(table, name.schema == WITH_ROW_IDS)
         if guard is None:
             self.scans.append(replace(scan, columns=tuple(columns) or some))
             if external is not None:
@@ -287,9 +277,9 @@ class _Binder:
             )
         )
         listed = ", ".join(quoted(column.name) for column in scan.visible_columns if column.name in named)
-        if self._behind_barriers:
+        if self.behind_barriers:
             return f"(SELECT {listed} FROM {place}s{number}){renamed}"
-        condition = guard.condition.sql(lambda claim: claim_text(claim, self._claims))
+        condition = guard.condition.sql(lambda claim: claim_text(claim, self.claims))
         return f"(SELECT {listed} FROM {place}s{number} WHERE {condition}){renamed}"
 
     def _open(self, name: TableName, view: ViewDef) -> str:
@@ -320,7 +310,7 @@ class _Binder:
             found = [
                 *self.bind(view.query, words, syntax),
                 *_qualified_columns(syntax, words, self.scans[before:]),
-                *claim_splices(view.query, tokens, self._claims),
+                *claim_splices(view.query, tokens, self.claims),
             ]
         except UnknownTableError as error:
             raise UnknownTableError(f"view {view.name!r} cannot be read: {error.message}", **error.details) from None

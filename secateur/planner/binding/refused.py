@@ -9,30 +9,22 @@ from secateur.partitioning.types.sql_text import folded
 from secateur.planner.text.positions import located
 from secateur.planner.text.syntax import DESCRIPTIONS, QUERIES, Syntax, ctes_of, nodes_of
 
-_PREPARED: Final = (
-    "it is a whole text of execute(): PREPARE name AS SELECT ..., without types of parameters; EXECUTE name(1)"
-)
-
 STATEMENTS: Final = {
     "PRAGMA": "use DESCRIBE, SHOW, SET or the tables of information_schema",
     "USE": "there is one schema of tables, main, which need not be written",
-    "BEGIN": "each statement is a transaction of its own",
-    "START": "each statement is a transaction of its own",
-    "COMMIT": "each statement is a transaction of its own",
-    "END": "each statement is a transaction of its own",
-    "ROLLBACK": "each statement is a transaction of its own",
-    "ABORT": "each statement is a transaction of its own",
-    "ATTACH": "members see no other databases",
-    "DETACH": "members see no other databases",
-    "INSTALL": "members load no extensions",
-    "FORCE": "members load no extensions",
+    **dict.fromkeys(
+        ("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"), "each statement is a transaction of its own"
+    ),
+    **dict.fromkeys(("ATTACH", "DETACH"), "members see no other databases"),
+    **dict.fromkeys(("INSTALL", "FORCE"), "members load no extensions"),
     "LOAD": "members load no extensions; rows are loaded with conn.table(name).load",
     "EXPORT": "read the tables and write files on the client",
     "IMPORT": "load the rows with conn.table(name).load",
     "CALL": "write SELECT * FROM the function",
-    "PREPARE": _PREPARED,
-    "EXECUTE": _PREPARED,
-    "DEALLOCATE": _PREPARED,
+    **dict.fromkeys(
+        ("PREPARE", "EXECUTE", "DEALLOCATE"),
+        "it is a whole text of execute(): PREPARE name AS SELECT ..., without types of parameters; EXECUTE name(1)",
+    ),
     "CHECKPOINT": "tables are in memory",
 }
 """First words of statements that are not supported, and what to do instead."""

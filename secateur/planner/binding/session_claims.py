@@ -39,7 +39,9 @@ def claims_in(sql: str, tokens: Sequence[Token]) -> list[ClaimCall]:
     """
     found = []
     for place, token in enumerate(tokens[:-1]):
-        if token.word != FUNCTION or tokens[place + 1].word != "(" or _is_part(tokens, place):
+        # ``x.session(...)`` is the function of a schema, or the method of a value.
+        is_part = place > 0 and tokens[place - 1].word == "."
+        if token.word != FUNCTION or tokens[place + 1].word != "(" or is_part:
             continue
         argument = tokens[place + 2] if place + 2 < len(tokens) else token
         closing = tokens[place + 3] if place + 3 < len(tokens) else token
@@ -67,8 +69,3 @@ def claim_text(claim: str, places: Mapping[str, int]) -> str:
 def reads_claims(sql: str) -> bool:
     """Whether a text may read claims."""
     return _CALL.search(sql) is not None
-
-
-def _is_part(tokens: Sequence[Token], place: int) -> bool:
-    """Whether a name is the function of a schema, or the method of a value: ``x.session(...)``."""
-    return place > 0 and tokens[place - 1].word == "."

@@ -12,27 +12,25 @@ Source: the co-location tree of IEP-24 (Ignite).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.constrain import nodes
 from secateur.planner.constrain.condition import Condition
-from secateur.planner.constrain.equivalence import Equivalence, equated
 from secateur.planner.constrain.numbering import Numbering
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.comparisons import compared
-from secateur.planner.tree.rewriting import column_of
+from secateur.planner.tree.equal_columns import EqualColumns, equal_columns, equals_are_identical
 
 
 def colocated_scans(plan: Numbering) -> tuple[tuple[str, ...], ...]:
     """The groups of two or more co-located scans, as names of relations (``s0``, ``s1``, ...), sorted."""
     scans: list[nodes.ScannedTable] = []
-    known: list[Condition] = []
+    known: list[tuple[int, int]] = []
     for relation in _bottom_up(plan.root):
         known += _equalities(relation, known)
         if isinstance(relation, nodes.ScannedTable):
             scans.append(relation)
-    classes = Equivalence(known)
+    classes = EqualColumns(known)
     groups: dict[tuple[object, ...], set[str]] = {}
     for scan in scans:
         table = plan.tables.get(scan.table)
@@ -59,51 +57,48 @@ def _bottom_up(relation: nodes.Relation) -> Iterator[nodes.Relation]:
     yield relation
 
 
-def _equalities(relation: nodes.Relation, below: Sequence[Condition]) -> Sequence[Condition]:
-    """The equalities of columns that a relation adds to those of its inputs."""
+def _equalities(relation: nodes.Relation, below: Sequence[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+    """The pairs of equal columns that a relation adds to those of its inputs."""
     match relation:
-        case nodes.JoinBlock(conditions=conditions):
-            return conditions
-        case nodes.Join(kind="SEMI", on=on):
-            return on
+        case nodes.JoinBlock(conditions=conditions) | nodes.Join(kind="SEMI", on=conditions):
+            return equal_columns(one.expression for one in conditions)
         case nodes.Join(kind=kind, left=left, right=right, on=on, filled=filled):
             if kind == "RIGHT":
                 left, right = right, left
-            shown = [_same(column, source) for column, source in filled.items() if isinstance(source, ex.InputColumn)]
-            return [*_to_producing_side(on, left.columns, right.columns, below), *shown]
+            return [*_to_producing_side(on, left.columns, right.columns, below), *_renamed(filled.items())]
         case nodes.Reference(is_outer=True, made=made, sources=sources):
-            return [
-                _same(column.index, source)
-                for column, source in zip(made, sources, strict=True)
-                if isinstance(source, ex.InputColumn)
-            ]
+            return _renamed(zip((column.index for column in made), sources, strict=True))
         case _:
             return ()
 
 
-def _same(column: int, source: ex.InputColumn) -> Condition:
-    return Condition(compared("COMPARE_NOT_DISTINCT_FROM", column_of(column, source.return_type), source))
+def _renamed(columns: Iterable[tuple[int, ex.AnyExpression]]) -> list[tuple[int, int]]:
+    """The columns that have another number above a relation, each with the one below."""
+    return [
+        (column, source.index)
+        for column, source in columns
+        if isinstance(source, ex.InputColumn) and equals_are_identical(source.return_type)
+    ]
 
 
 def _to_producing_side(
-    on: Sequence[Condition], preserved: frozenset[int], producing: frozenset[int], below: Sequence[Condition]
-) -> list[Condition]:
+    on: Sequence[Condition], preserved: frozenset[int], producing: frozenset[int], below: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
     """The equalities of an outer join by which rows of the producing side meet rows of the preserved side.
 
     ON refuses no row of the preserved side, so it equates no two columns of that side. Neither must it do so through
     a column of the producing side: each of these, with those equal to it, is equated with one column.
     """
-    inside = Equivalence(one for one in below if one.columns <= producing)
-    found: dict[object, Condition] = {}
-    for one in on:
-        pair = equated(one) or ()
-        theirs = [column.index for column in pair if column.index in producing]
-        if theirs and any(column.index in preserved for column in pair):
-            found.setdefault(_class(theirs[0], inside), one)
+    inside = EqualColumns(pair for pair in below if producing.issuperset(pair))
+    found: dict[int, tuple[int, int]] = {}
+    for pair in equal_columns(one.expression for one in on):
+        theirs = [column for column in pair if column in producing]
+        if theirs and not preserved.isdisjoint(pair):
+            found.setdefault(inside.first(theirs[0]), pair)
     return list(found.values())
 
 
-def _place(scan: nodes.ScannedTable, table: TableDef, classes: Equivalence) -> tuple[object, ...] | None:
+def _place(scan: nodes.ScannedTable, table: TableDef, classes: EqualColumns) -> tuple[object, ...] | None:
     """Equal for scans that are co-located: the affinity group, and the class of each column of the partitioning key.
 
     None where the key is not read, so that no other scan can be compared by it.
@@ -112,8 +107,4 @@ def _place(scan: nodes.ScannedTable, table: TableDef, classes: Equivalence) -> t
     key = table.scheme.columns
     if not key or not columns.keys() >= set(key):
         return None
-    return table.scheme.affinity_group(), *(_class(columns[name], classes) for name in key)
-
-
-def _class(column: int, classes: Equivalence) -> object:
-    return min((one.index for one in classes.equal_to(column)), default=column)
+    return table.scheme.affinity_group(), *(classes.first(columns[name]) for name in key)

@@ -163,7 +163,11 @@ def _over(
     if cast_of(node) is not None and node.return_type.is_integer and children[0].return_type.is_integer:
         wide = _widest([node.return_type, children[0].return_type])
         return structs.replace(node, children=children) if wide is None else _as(children[0], wide)
-    if cast_of(node) is not None and node.return_type.id in _SAME_OF_ANY_WIDTH and _are_integers(children, types):
+    if (
+        cast_of(node) is not None
+        and node.return_type.id in _SAME_OF_ANY_WIDTH
+        and all(type_.is_integer for type_ in (*types, *(child.return_type for child in children)))
+    ):
         return structs.replace(
             node, children=children, return_type=_with_room(node.return_type, children[0].return_type)
         )
@@ -185,10 +189,6 @@ def _is_of_any_width(node: ex.Call | ex.BoundOperation) -> bool:
     if isinstance(node, ex.BoundOperation):
         return node.type == "OPERATOR_COALESCE"
     return node.name in _ARITHMETIC
-
-
-def _are_integers(children: Sequence[ex.AnyExpression], types: Sequence[LogicalType]) -> bool:
-    return all(child.return_type.is_integer for child in children) and all(type_.is_integer for type_ in types)
 
 
 def _as(node: ex.AnyExpression, type_: LogicalType) -> ex.AnyExpression:

@@ -9,43 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import pairwise
-from typing import Final
 
 from secateur.planner.constrain.condition import Condition, in_one_type, with_equal_columns
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import compared
-from secateur.planner.tree.rewriting import bare_column, input_columns
-from secateur.planner.tree.types import INEXACT, LogicalType
-
-_NESTED: Final = frozenset({"LIST", "STRUCT", "MAP", "ARRAY", "UNION", "TUPLE", "VARIANT"})
-"""Types whose values may have such values in them."""
-
-
-def equals_are_identical(type_: LogicalType) -> bool:
-    """Whether equal values of a type are identical: 0.0 and -0.0 are equal, but as texts they differ."""
-    return type_.id not in INEXACT | _NESTED and not type_.collation
-
-
-def equated(condition: Condition) -> tuple[ex.InputColumn, ex.InputColumn] | None:
-    """The two columns of ``a = b`` where they are interchangeable."""
-    match condition.expression:
-        case ex.Call(type="COMPARE_EQUAL" | "COMPARE_NOT_DISTINCT_FROM", children=(left, right)):
-            one, other = bare_column(left), bare_column(right)
-            if one is not None and other is not None and one.index != other.index and compares_alike(one, other):
-                return one, other
-            return None
-        case _:
-            return None
-
-
-def compares_alike(left: ex.InputColumn, right: ex.InputColumn) -> bool:
-    """Whether equal columns are interchangeable in every comparison.
-
-    They are if they have one type, or are integers, which DuckDB widens without loss.
-    """
-    if not equals_are_identical(left.return_type):
-        return False
-    return left.return_type == right.return_type or (left.return_type.is_integer and right.return_type.is_integer)
+from secateur.planner.tree.equal_columns import equated
+from secateur.planner.tree.rewriting import input_columns
 
 
 class Equivalence:
@@ -58,7 +27,7 @@ class Equivalence:
     def __init__(self, conditions: Iterable[Condition]) -> None:
         self._class_of: dict[int, list[ex.InputColumn]] = {}
         for one in conditions:
-            pair = equated(one)
+            pair = equated(one.expression)
             if pair is not None:
                 self._unite(*pair)
 
@@ -82,18 +51,16 @@ class Equivalence:
         """A condition from elsewhere as one of a side; None where no column of it has an equal there."""
         meaning = {}
         for column in condition.columns:
-            equal = None if column in side else self._equal_in(column, side)
+            others = () if column in side else self.equal_to(column)
+            equal = next((other for other in others if other.index in side), None)
             if equal is not None:
                 meaning[column] = equal
         if not meaning:
             return None
-        pair = equated(condition)
+        pair = equated(condition.expression)
         if pair is not None and self.are_equal(*(meaning.get(one.index, one).index for one in pair)):
             return None
         return Condition(with_equal_columns(condition.expression, meaning), is_moved=True)
-
-    def _equal_in(self, column: int, side: Set[int]) -> ex.InputColumn | None:
-        return next((other for other in self.equal_to(column) if other.index in side), None)
 
     def within(self, side: Set[int], conditions: Iterable[Condition]) -> Iterator[Condition]:
         """The conditions on one column of a side for each column of the side that equals it."""

@@ -13,12 +13,13 @@ from typing import Final, assert_never
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.constrain import nodes
 from secateur.planner.constrain.condition import Condition, distinct, either, with_equal_columns
-from secateur.planner.constrain.equivalence import columns_in, equated
+from secateur.planner.constrain.equivalence import columns_in
 from secateur.planner.constrain.implication import Implication
 from secateur.planner.constrain.numbering import Numbering
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import STRICT, compared
-from secateur.planner.tree.rewriting import bare_column, cast_of, column_of, inputs_of
+from secateur.planner.tree.equal_columns import equated
+from secateur.planner.tree.rewriting import bare_column, column_of, inputs_of, uncast
 from secateur.planner.tree.stability import unstable_call
 
 _UNITED_MAX: Final = 64
@@ -38,9 +39,9 @@ class Facts:
 
     def of(self, relation: nodes.Relation) -> list[Condition]:
         """The facts of a relation."""
-        found = self._known.get(relation.number)
+        found = self._known.get(id(relation))  # the plan has each as long as this
         if found is None:
-            found = self._known[relation.number] = distinct(self._derived(relation))
+            found = self._known[id(relation)] = distinct(self._derived(relation))
         return found
 
     def _derived(self, relation: nodes.Relation) -> Sequence[Condition]:
@@ -186,7 +187,7 @@ def matches_once(join: nodes.Join, side: nodes.Relation, tables: Mapping[str, Ta
     """
     keys: set[int] = set()
     for one in join.on:
-        ours = [column.index for column in equated(one) or () if column.index in side.columns]
+        ours = [column.index for column in equated(one.expression) or () if column.index in side.columns]
         if len(ours) != 1:
             return False
         keys.update(ours)
@@ -227,15 +228,8 @@ def _compares_as_is(condition: Condition) -> bool:
     """Whether a condition compares a column with a literal, and casts the column for no row."""
     match condition.expression:
         case ex.Call(type=type_, children=(ex.InputColumn(), value)) if type_ in STRICT:
-            return _is_literal(value)
+            return isinstance(uncast(value), ex.BoundConstant)  # DuckDB casts each literal
         case ex.BoundOperation(type="OPERATOR_IS_NOT_NULL", children=(ex.InputColumn(),)):
             return True
         case _:
             return False
-
-
-def _is_literal(node: ex.AnyExpression) -> bool:
-    """Whether a value is a literal, under the casts that DuckDB makes of each."""
-    while (found := cast_of(node)) is not None:
-        node, _ = found
-    return isinstance(node, ex.BoundConstant)

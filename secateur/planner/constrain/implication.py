@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from secateur.planner.constrain.condition import NEVER, Condition, distinct, plain, said, with_equal_columns
-from secateur.planner.constrain.equivalence import Equivalence, compares_alike
+from secateur.planner.constrain.equivalence import Equivalence
 from secateur.planner.constrain.null_rejection import Truths, is_never_true, rejected
 from secateur.planner.prune.bounds import fields_of
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import compared
+from secateur.planner.tree.equal_columns import compares_alike
 from secateur.planner.tree.rewriting import bare_column, conjuncts, exchanged, inputs_of
 from secateur.planner.tree.types import LogicalType
 
@@ -249,16 +250,12 @@ def _column(node: ex.AnyExpression) -> ex.InputColumn | None:
     """The column that an expression is, or is a cast of that keeps the order of values."""
     while isinstance(node, ex.Call) and node.name == "__cast" and not node.function_data["try_cast"]:
         (inner,) = node.children
-        if not _keeps_order(inner.return_type, node.return_type):
+        source, target = inner.return_type, node.return_type
+        are_numbers = _is_number(source) and _is_number(target)
+        if source != target and not are_numbers and not {source.id, target.id} <= _DAYS:
             return None
         node = inner
     return node if isinstance(node, ex.InputColumn) else None
-
-
-def _keeps_order(source: LogicalType, target: LogicalType) -> bool:
-    if source == target:
-        return True
-    return (_is_number(source) and _is_number(target)) or (source.id in _DAYS and target.id in _DAYS)
 
 
 def _is_number(type_: LogicalType) -> bool:

@@ -20,14 +20,8 @@ Renamed: TypeAlias = Mapping[int, ex.AnyExpression]
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """Any relation.
+    """Any relation, with the columns that its rows have."""
 
-    Attributes:
-        number: Its number in the plan.
-        columns: The columns that its rows have.
-    """
-
-    number: int
     columns: frozenset[int]
 
 

@@ -14,7 +14,7 @@ from secateur.planner.aggregates import AGGREGATES
 from secateur.planner.constrain import nodes
 from secateur.planner.constrain.condition import Condition, said
 from secateur.planner.constrain.correlation import has_outer_rows
-from secateur.planner.constrain.equivalence import columns_in, equals_are_identical, equated
+from secateur.planner.constrain.equivalence import columns_in
 from secateur.planner.constrain.lists import element_of, in_parameter, with_lists
 from secateur.planner.constrain.null_rejection import NOT_NULL, Truths
 from secateur.planner.prune.shown import UNNAMED
@@ -22,6 +22,7 @@ from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, expressions_of
 from secateur.planner.tree.comparisons import compared
+from secateur.planner.tree.equal_columns import equals_are_identical, equated
 from secateur.planner.tree.rewriting import (
     any_of,
     bare_column,
@@ -99,7 +100,7 @@ class Numbering:
         self._lists = lists
         self._scanned: dict[int, ScanColumn] = {}
         self.joined: list[tuple[ScanColumn, ScanColumn]] = []
-        self._columns, self._relations = count(), count()
+        self._columns = count()
         self._outputs: dict[int, Outputs] = {}
         self.known: dict[int, Truths] = {}
         self.names: dict[int, str] = {}
@@ -129,7 +130,7 @@ class Numbering:
                 return self._region([node], conditions), outputs_kept
             case rel.LogicalProject():
                 node, outputs = self.relation(relation.children[0])
-                if _is_unresolved(relation.expressions):
+                if any(isinstance(part, ex.UnresolvedColumn) for one in relation.expressions for part in within(one)):
                     self.read |= inputs_of(outputs)
                     return node, self._made(column_types(relation))
                 return node, tuple(self._computed(one) for one in _over(relation.expressions, outputs))
@@ -199,9 +200,9 @@ class Numbering:
     def _listed(self, conditions: Iterable[Condition]) -> Iterator[Condition]:
         """That columns which are equal to others are in their lists."""
         for one in conditions:
-            pair = equated(one) if _is_equality(one.expression) else None
-            if pair is None:
-                continue
+            pair = equated(one.expression)
+            if pair is None or one.expression.type != "COMPARE_EQUAL":
+                continue  # NULLs that are not distinct are elements of no list
             scanned = [(column, origin) for column in pair if (origin := self._origin(column)) is not None]
             if len(scanned) == 2 and scanned[0][1] != scanned[1][1]:
                 self.joined.append((scanned[0][1], scanned[1][1]))
@@ -233,7 +234,7 @@ class Numbering:
             self.read |= inputs_of(outputs)
             inputs.append(node)
         made = self._made(column_types(relation))
-        return nodes.Apart(next(self._relations), _numbers(made), tuple(inputs)), made
+        return nodes.Apart(_numbers(made), tuple(inputs)), made
 
     def _scan(self, scan: rel.LogicalScan, table: str) -> tuple[nodes.Relation, Outputs]:
         names = tuple(name or "rowid" for name in scan.column_names)
@@ -245,7 +246,7 @@ class Numbering:
             self._scanned[column.index] = ScanColumn(table, name)
             if name in never_null:
                 self.known[column.index] = NOT_NULL
-        return nodes.ScannedTable(next(self._relations), _numbers(made), table, names, made), made
+        return nodes.ScannedTable(_numbers(made), table, names, made), made
 
     def _computed(self, node: ex.AnyExpression) -> ex.AnyExpression:
         """What a column of a projection is: the expression, where it has one value and is not too long."""
@@ -273,7 +274,7 @@ class Numbering:
             else:
                 flat.append(one)
         columns = frozenset(column for one in flat for column in one.columns)
-        return nodes.JoinBlock(next(self._relations), columns, tuple(flat), (*found, *conditions))
+        return nodes.JoinBlock(columns, tuple(flat), (*found, *conditions))
 
     def _join(
         self, relation: rel.LogicalCross | rel.LogicalJoin | rel.LogicalConditionJoin
@@ -308,7 +309,6 @@ class Numbering:
         if kind == "RIGHT":
             columns |= right.columns
         node = nodes.Join(
-            next(self._relations),
             frozenset(columns),
             relation,
             kind,
@@ -400,7 +400,7 @@ class Numbering:
         )
         stopped = {new.index: column_of(old, new.return_type) for old, new in renamed.items()}
         columns = input.columns | stopped.keys() | _numbers(more)
-        return nodes.Barrier(next(self._relations), columns, input, stopped, reason), (*made, *more)
+        return nodes.Barrier(columns, input, stopped, reason), (*made, *more)
 
     def _stopped(self, relation: rel.AnyRelation, reason: str) -> tuple[nodes.Relation, Outputs]:
         node, outputs = self.relation(relation.children[0])
@@ -441,9 +441,7 @@ class Numbering:
         below = _numbers(one for key in keys.values() for one in columns_in(key).values())
         columns = frozenset({*below, *_numbers(one for one in made if isinstance(one, ex.InputColumn))})
         unique = _bare(keys.values()) if is_plain and not stopped else None
-        barrier = nodes.Barrier(
-            next(self._relations), columns, node, stopped, _GROUPED, is_plain, chosen, groups=True, unique=unique
-        )
+        barrier = nodes.Barrier(columns, node, stopped, _GROUPED, is_plain, chosen, groups=True, unique=unique)
         return barrier, tuple(made)
 
     def _value_of(self, call: ex.AnyExpression, outputs: Outputs) -> ex.AnyExpression | None:
@@ -479,7 +477,7 @@ class Numbering:
             found = element_of(one.child, column) if isinstance(one, ex.Unnest) else None
             if found is not None:
                 facts.append(Condition(found, is_moved=True))
-        elements = nodes.Apart(next(self._relations), _numbers(made), facts=tuple(facts))
+        elements = nodes.Apart(_numbers(made), facts=tuple(facts))
         return self._region([node, elements], []), (*outputs, *made)
 
     def _distinct(self, relation: rel.LogicalDistinct) -> tuple[nodes.Relation, Outputs]:
@@ -490,7 +488,7 @@ class Numbering:
         if is_of_all and not any(one.return_type.collation for one in targets):
             # Equal rows have equal values.
             unique = _bare(targets)
-            return nodes.Barrier(next(self._relations), node.columns, node, {}, _FIRST, unique=unique), outputs
+            return nodes.Barrier(node.columns, node, {}, _FIRST, unique=unique), outputs
         return self._barrier(node, outputs, targets, _FIRST)
 
     def _set_operation(
@@ -523,7 +521,7 @@ class Numbering:
             if all(self._is_never_null(outputs[position]) for outputs in sources):
                 self.known[column.index] = NOT_NULL
         return (
-            nodes.SetOperation(next(self._relations), _numbers(made), kind, made, tuple(inputs), tuple(sources)),
+            nodes.SetOperation(_numbers(made), kind, made, tuple(inputs), tuple(sources)),
             made,
         )
 
@@ -534,7 +532,7 @@ class Numbering:
         if relation.ctename.startswith(_OUTER_ROWS) and has_outer_rows(relation.children[1], relation.table_index):
             self._outer.add(relation.table_index)
         query, made = self.relation(relation.children[1])
-        return nodes.With(next(self._relations), query.columns, relation.table_index, definition, query), made
+        return nodes.With(query.columns, relation.table_index, definition, query), made
 
     def _reference(
         self, relation: rel.LogicalWithReference, *, is_outer: bool = False
@@ -545,7 +543,7 @@ class Numbering:
             self._is(column, source)
             if self._is_never_null(source):
                 self.known[column.index] = NOT_NULL
-        found = nodes.Reference(next(self._relations), _numbers(made), relation.cte_index, made, sources, is_outer)
+        found = nodes.Reference(_numbers(made), relation.cte_index, made, sources, is_outer)
         return found, made
 
     def _values(self, relation: rel.LogicalValues) -> tuple[nodes.Relation, Outputs]:
@@ -559,11 +557,7 @@ class Numbering:
                 continue
             either = any_of([compared("COMPARE_NOT_DISTINCT_FROM", column, one) for one in listed])
             facts.append(Condition(either, is_moved=True))
-        return nodes.Apart(next(self._relations), _numbers(made), facts=tuple(facts)), made
-
-
-def _is_unresolved(expressions: Iterable[ex.AnyExpression]) -> bool:
-    return any(isinstance(part, ex.UnresolvedColumn) for one in expressions for part in within(one))
+        return nodes.Apart(_numbers(made), facts=tuple(facts)), made
 
 
 def _over(expressions: Iterable[ex.AnyExpression], outputs: Outputs) -> Iterable[ex.AnyExpression]:
@@ -602,11 +596,6 @@ def _is_null_without_match(node: ex.AnyExpression) -> bool:
         case _:
             found = cast_of(node)
             return found is not None and _is_null_without_match(found[0])
-
-
-def _is_equality(node: ex.AnyExpression) -> bool:
-    """Whether an expression is ``a = b``; NULLs that are not distinct are elements of no list."""
-    return isinstance(node, ex.Call) and node.type == "COMPARE_EQUAL"
 
 
 def _numbers(columns: Iterable[ex.InputColumn]) -> frozenset[int]:

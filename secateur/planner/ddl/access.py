@@ -2,7 +2,7 @@
 
 ::
 
-    CREATE ROLE [IF NOT EXISTS] r  |  DROP ROLE [IF EXISTS] r
+    CREATE ROLE [IF NOT EXISTS] r
     GRANT <privilege>, ... ON [TABLE] t, ... TO r, ...  |  REVOKE <privilege>, ... ON [TABLE] t, ... FROM r, ...
     <privilege> := SELECT | INSERT | UPDATE | DELETE | ALL [PRIVILEGES]
 
@@ -25,12 +25,11 @@ from secateur.errors import ProgrammingError, UnknownTableError
 from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.planner.binding.session_claims import claims_in
 from secateur.planner.ddl.row_expression import on_one_line, read_condition, row_expression
-from secateur.planner.dml.target import read_relation
+from secateur.planner.dml.target import FindTable, read_relation
 from secateur.planner.statement import (
     CreatePolicy,
     CreateRole,
     DropPolicy,
-    DropRole,
     GrantTables,
     SecureTable,
 )
@@ -50,7 +49,6 @@ def read_create_role(cursor: TokenCursor) -> CreateRole:
     """Read a CREATE ROLE statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         ProgrammingError: The name is that of a role that there always is.
     """
     cursor.expect("CREATE", "ROLE")
@@ -64,24 +62,10 @@ def read_create_role(cursor: TokenCursor) -> CreateRole:
     return CreateRole(name.casefold(), if_not_exists)
 
 
-def read_drop_role(cursor: TokenCursor) -> DropRole:
-    """Read a DROP ROLE statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-    """
-    cursor.expect("DROP", "ROLE")
-    if_exists = cursor.accept("IF", "EXISTS")
-    name = cursor.name("the name of a role")
-    cursor.expect_end()
-    return DropRole(name.casefold(), if_exists)
-
-
 def read_grant(cursor: TokenCursor, find: Callable[[str], TableDef | ViewDef | ExternalTable]) -> GrantTables:
     """Read a GRANT or REVOKE statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: There is no such table to grant something on; with the position of the name.
         ProgrammingError: Something is granted that nobody may do with a system table.
     """
@@ -103,14 +87,8 @@ def _privileges(cursor: TokenCursor) -> tuple[Privilege, ...]:
     if cursor.accept("ALL"):
         cursor.accept("PRIVILEGES")
         return tuple(Privilege)
-
-    def privilege(cursor: TokenCursor) -> Privilege:
-        for each in Privilege:
-            if cursor.accept(each.value.upper()):
-                return each
-        raise cursor.expected("SELECT, INSERT, UPDATE, DELETE or ALL")
-
-    return tuple(dict.fromkeys(cursor.listed(privilege)))
+    expected = "SELECT, INSERT, UPDATE, DELETE or ALL"
+    return tuple(dict.fromkeys(cursor.listed(lambda cursor: cursor.one_of(Privilege, expected))))
 
 
 def _relation_name(
@@ -138,11 +116,7 @@ def _relation_name(
 
 
 def read_row_security(cursor: TokenCursor, table: TableDef) -> SecureTable:
-    """Read what follows the table of an ALTER TABLE, from ENABLE or DISABLE on.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-    """
+    """Read what follows the table of an ALTER TABLE, from ENABLE or DISABLE on."""
     enables = cursor.accept("ENABLE")
     if not enables:
         cursor.expect("DISABLE")
@@ -151,11 +125,10 @@ def read_row_security(cursor: TokenCursor, table: TableDef) -> SecureTable:
     return SecureTable(table, enables)
 
 
-def read_create_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> CreatePolicy:
+def read_create_policy(cursor: TokenCursor, find: FindTable) -> CreatePolicy:
     """Read a CREATE POLICY statement, and check its conditions against the columns of the table.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError, UnknownColumnError: With the position of the name.
         NotSupportedError: A condition reads more than its row, or is not the same for equal rows.
         ProgrammingError: A condition is none, or its command has no use for it.
@@ -170,7 +143,7 @@ def read_create_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> 
             "AS PERMISSIVE or RESTRICTIVE", "policies are permissive: write both conditions in one"
         )
     if cursor.accept("FOR"):
-        command = _command(cursor)
+        command = cursor.one_of(PolicyCommand, "ALL, SELECT, INSERT, UPDATE or DELETE")
     roles: tuple[str, ...] = ()
     if cursor.accept("TO"):
         roles = tuple(cursor.listed(lambda cursor: cursor.name("the name of a role").casefold()))
@@ -192,11 +165,7 @@ def read_create_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> 
 
 
 def read_forget_tenant(cursor: TokenCursor) -> ForgetTenant:
-    """Read a FORGET TENANT statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-    """
+    """Read a FORGET TENANT statement."""
     cursor.expect("FORGET", "TENANT")
     value = cursor.string("the tenant, as 'text'")
     claim = cursor.string("the name of a claim, as 'text'") if cursor.accept("CLAIM") else TENANT
@@ -204,18 +173,10 @@ def read_forget_tenant(cursor: TokenCursor) -> ForgetTenant:
     return ForgetTenant(value, claim)
 
 
-def _command(cursor: TokenCursor) -> PolicyCommand:
-    for command in PolicyCommand:
-        if cursor.accept(command.value.upper()):
-            return command
-    raise cursor.expected("ALL, SELECT, INSERT, UPDATE or DELETE")
-
-
-def read_drop_policy(cursor: TokenCursor, find: Callable[[str], TableDef]) -> DropPolicy:
+def read_drop_policy(cursor: TokenCursor, find: FindTable) -> DropPolicy:
     """Read a DROP POLICY statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: With the position of the name.
     """
     cursor.expect("DROP", "POLICY")

@@ -21,7 +21,7 @@ Several changes are made in the order written, all or none. A range is dropped b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -45,7 +45,7 @@ from secateur.planner.ddl.access import read_row_security
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.partition_by import read_range
 from secateur.planner.ddl.row_expression import read_default
-from secateur.planner.dml.target import found, read_relation
+from secateur.planner.dml.target import FindTable, found, read_relation
 from secateur.planner.dml.values import read_column
 from secateur.planner.statement import AlterColumns, AlterTable, CommentOn, SecureTable
 from secateur.planner.text.positions import located
@@ -77,17 +77,16 @@ class _Written(NamedTuple):
 
 
 def read_alter_table(
-    cursor: TokenCursor, find: Callable[[str], TableDef], types: Mapping[str, NamedType]
+    cursor: TokenCursor, find: FindTable, types: Mapping[str, NamedType]
 ) -> AlterTable | AlterColumns | SecureTable | Done:
     """Read an ALTER statement and check it against the table as it is.
 
     Args:
         cursor: At the word ALTER.
-        find: The catalog's lookup by name.
+        find: Finds the table.
         types: The named types, by case-folded name.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: With the position of the name.
         UnknownColumnError: There is no such column.
         SchemeError: A change that cannot be, with its position.
@@ -250,15 +249,10 @@ def _check(sql: str, table: TableDef, written: list[_Written]) -> None:
             ) from error
 
 
-def read_comment_on(cursor: TokenCursor, find: Callable[[str], TableDef]) -> CommentOn:
+def read_comment_on(cursor: TokenCursor, find: FindTable) -> CommentOn:
     """Read a COMMENT ON statement.
 
-    Args:
-        cursor: At the word COMMENT.
-        find: The catalog's lookup by name.
-
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError, UnknownColumnError: With the position of the name.
         NotSupportedError: It is about something else than a table or a column of one.
     """

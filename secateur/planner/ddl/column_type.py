@@ -1,9 +1,8 @@
-"""The type of a column in a definition, CREATE TYPE and DROP TYPE.
+"""The type of a column in a definition, and CREATE TYPE.
 
 ::
 
     CREATE [OR REPLACE] TYPE [IF NOT EXISTS] mood AS ENUM ('sad', 'ok', 'happy')
-    DROP TYPE [IF EXISTS] mood
 
     <type>  := <scalar> | ENUM ('a', 'b') | <name of a type>
              | { STRUCT | ROW } (name <type>, ...) | MAP (<type>, <type>) | <type>[] | <type>[n]
@@ -19,7 +18,7 @@ from secateur.errors import Error, NotSupportedError, ProgrammingError
 from secateur.partitioning.tables.table import NamedType
 from secateur.partitioning.types.column_type import DEPTH_MAX, LENGTH_MAX, Field, SqlType, TypeKind, parse_type
 from secateur.partitioning.types.sql_text import quoted
-from secateur.planner.statement import CreateType, DropType
+from secateur.planner.statement import CreateType
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 from secateur.planner.text.tokens import TokenKind
 
@@ -36,7 +35,6 @@ def read_type(cursor: TokenCursor, column: str, types: Mapping[str, NamedType]) 
         types: The named types, by case-folded name.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: There are no columns of it.
     """
     return _read(cursor, column, types, 0)
@@ -79,9 +77,9 @@ def _read(cursor: TokenCursor, column: str, types: Mapping[str, NamedType], dept
 
 def _struct(cursor: TokenCursor, column: str, types: Mapping[str, NamedType], depth: int) -> SqlType:
     cursor.take()
-    cursor.expect("(")
     fields: dict[str, Field] = {}
-    while True:
+
+    def field(cursor: TokenCursor) -> None:
         offset = cursor.offset
         name = cursor.name(f"the name of a field of column {column!r}")
         if name.casefold() in fields:
@@ -92,9 +90,8 @@ def _struct(cursor: TokenCursor, column: str, types: Mapping[str, NamedType], de
                 len(name),
             )
         fields[name.casefold()] = Field(name, _read(cursor, column, types, depth + 1))
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
+
+    cursor.in_parentheses(field)
     return SqlType(TypeKind.STRUCT, fields=tuple(fields.values()))
 
 
@@ -106,12 +103,12 @@ def read_enum(cursor: TokenCursor, what: str) -> SqlType:
         what: What is of this type, for messages.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: There are no values, or one is there twice.
     """
-    cursor.expect("ENUM", "(")
+    cursor.expect("ENUM")
     values: dict[str, None] = {}
-    while True:
+
+    def value(cursor: TokenCursor) -> None:
         token = cursor.peek()
         if token is None or token.kind is not TokenKind.STRING:
             raise cursor.expected(f"a value of {what} as text, such as 'small'")
@@ -119,9 +116,8 @@ def read_enum(cursor: TokenCursor, what: str) -> SqlType:
             message = f"{what}: the value {token.text!r} is there twice: list it once"
             raise cursor.error(NotSupportedError, message, token.start, token.end - token.start + 1)
         values[cursor.take().text] = None
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
+
+    cursor.in_parentheses(value)
     return SqlType(TypeKind.ENUM, values=tuple(values))
 
 
@@ -166,16 +162,10 @@ def read_create_type(cursor: TokenCursor) -> CreateType:
     """Read a CREATE TYPE statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: A type that is no ENUM of listed values, or a schema in front of the name.
         ProgrammingError: DuckDB has a type of that name.
     """
-    cursor.expect("CREATE")
-    or_replace = cursor.accept("OR", "REPLACE")
-    cursor.expect("TYPE")
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-    if or_replace and if_not_exists:
-        raise cursor.expected("OR REPLACE or IF NOT EXISTS, not both")
+    or_replace, if_not_exists = cursor.creates("TYPE")
     offset = cursor.offset
     name = cursor.name_in_main("the name of a type")
     if _is_known(name):
@@ -191,24 +181,6 @@ def read_create_type(cursor: TokenCursor) -> CreateType:
         raise cursor.unsupported("an ENUM of a query", "list the values: AS ENUM ('one', 'other')")
     cursor.expect_end()
     return CreateType(NamedType(name, type_), or_replace, if_not_exists)
-
-
-def read_drop_type(cursor: TokenCursor) -> DropType:
-    """Read a DROP TYPE statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-        NotSupportedError: CASCADE, several types, or a schema in front of the name.
-    """
-    cursor.expect("DROP", "TYPE")
-    if_exists = cursor.accept("IF", "EXISTS")
-    name = cursor.name_in_main("the name of a type")
-    if cursor.at("CASCADE") or cursor.at("RESTRICT"):
-        raise cursor.unsupported(cursor.word(), "a type that columns have is not dropped: drop their tables first")
-    if cursor.at(","):
-        raise cursor.unsupported("DROP of several types", "drop one at a time")
-    cursor.expect_end()
-    return DropType(name, if_exists=if_exists)
 
 
 def _is_known(name: str) -> bool:

@@ -28,15 +28,9 @@ def read_create_external_table(cursor: TokenCursor) -> CreateExternalTable:
     """Read a CREATE EXTERNAL TABLE statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: A type or a format that is not supported.
     """
-    cursor.expect("CREATE")
-    or_replace = cursor.accept("OR", "REPLACE")
-    cursor.expect("EXTERNAL", "TABLE")
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-    if or_replace and if_not_exists:
-        raise cursor.expected("OR REPLACE or IF NOT EXISTS, not both")
+    or_replace, if_not_exists = cursor.creates("EXTERNAL", "TABLE")
     name = cursor.name_in_main("the name of a table")
     names: set[str] = set()
     columns: list[Column] = []

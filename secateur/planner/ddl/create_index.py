@@ -1,33 +1,25 @@
-"""CREATE INDEX and DROP INDEX.
+"""CREATE INDEX.
 
 ::
 
     CREATE INDEX [IF NOT EXISTS] i ON t (a [ASC | DESC] [NULLS FIRST | NULLS LAST], b, ...)
-    DROP INDEX [IF EXISTS] i
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from secateur.errors import NotSupportedError, SchemeError
-from secateur.partitioning.tables.table import IndexDef, TableDef
-from secateur.planner.dml.target import read_relation
+from secateur.partitioning.tables.table import IndexDef
+from secateur.planner.dml.target import FindTable, read_relation
 from secateur.planner.dml.values import read_column
-from secateur.planner.statement import CreateIndex, DropIndex
+from secateur.planner.statement import CreateIndex
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.storage.key_column import KeyColumn
 
 
-def read_create_index(cursor: TokenCursor, find: Callable[[str], TableDef]) -> CreateIndex:
+def read_create_index(cursor: TokenCursor, find: FindTable) -> CreateIndex:
     """Read a CREATE INDEX statement.
 
-    Args:
-        cursor: At the word CREATE.
-        find: The catalog's lookup by name.
-
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError, UnknownColumnError: With the position of the name.
         SchemeError: A column that is named twice.
         NotSupportedError: A unique index, one of expressions, or a column of a type without an order.
@@ -40,39 +32,25 @@ def read_create_index(cursor: TokenCursor, find: Callable[[str], TableDef]) -> C
     name = cursor.name("the name of an index")
     cursor.expect("ON")
     table = read_relation(cursor, find)
-    cursor.expect("(")
     columns: list[str] = []
-    while True:
+
+    def column(cursor: TokenCursor) -> None:
         offset = cursor.offset
         behind = cursor.peek(1)
         if cursor.at("(") or (behind is not None and behind.text == "("):
             raise cursor.unsupported("an index of an expression", "name columns of the table")
-        column = read_column(cursor, table)
-        if column in columns:
-            raise cursor.error(SchemeError, f"column {column!r} is named twice", offset, len(column))
+        name = read_column(cursor, table)
+        if name in columns:
+            raise cursor.error(SchemeError, f"column {name!r} is named twice", offset, len(name))
         try:
-            KeyColumn.of(table.name, column, table.column(column).type)
+            KeyColumn.of(table.name, name, table.column(name).type)
         except NotSupportedError as error:
-            raise cursor.error(NotSupportedError, error.message, offset, len(column)) from None
-        columns.append(column)
+            raise cursor.error(NotSupportedError, error.message, offset, len(name)) from None
+        columns.append(name)
         # An index is searched for values and never read in its order, so a direction makes no difference.
         _ = cursor.accept("ASC") or cursor.accept("DESC")
         _ = cursor.accept("NULLS", "FIRST") or cursor.accept("NULLS", "LAST")
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
+
+    cursor.in_parentheses(column)
     cursor.expect_end()
     return CreateIndex(table, IndexDef(name, tuple(columns)), if_not_exists)
-
-
-def read_drop_index(cursor: TokenCursor) -> DropIndex:
-    """Read a DROP INDEX statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-    """
-    cursor.expect("DROP", "INDEX")
-    if_exists = cursor.accept("IF", "EXISTS")
-    name = cursor.name("the name of an index")
-    cursor.expect_end()
-    return DropIndex(name, if_exists)

@@ -1,4 +1,4 @@
-"""CREATE TABLE and DROP TABLE.
+"""CREATE TABLE.
 
 ::
 
@@ -6,7 +6,6 @@
         col TYPE [NOT NULL] [DEFAULT v] [[CONSTRAINT n] CHECK (c)] [COMMENT 'text'], ...,
         [PRIMARY KEY (a, b, c)], [CONSTRAINT n] CHECK (c), ...
     ) [PARTITION BY ...] [BACKUPS n] [WITH (change_feed = true)] | [REPLICATED] [COMMENT 'text']
-    DROP TABLE [IF EXISTS] t
 
 A table without a primary key gets a hidden column (:mod:`~secateur.partitioning.tables.row_ids`).
 """
@@ -27,8 +26,8 @@ from secateur.partitioning.tables.row_ids import ROW_ID_COLUMN
 from secateur.partitioning.tables.table import Column, NamedType, TableDef
 from secateur.planner.ddl.column_type import read_type
 from secateur.planner.ddl.partition_by import PartitionBy, read_partition_by
-from secateur.planner.ddl.row_expression import WrittenCheck, checks_of, read_check, read_default
-from secateur.planner.statement import CreateTable, DropTable
+from secateur.planner.ddl.row_expression import WrittenCheck, checks_of, read_condition, read_default
+from secateur.planner.statement import CreateTable
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.storage.key_column import KeyColumn
@@ -38,8 +37,7 @@ BACKUPS_DEFAULT: Final = 1
 _BACKUPS_MAX: Final = 16
 REFUSED_CLAUSES: Final = {
     "UNIQUE": "only the primary key is unique",
-    "REFERENCES": "there are no foreign keys",
-    "FOREIGN": "there are no foreign keys",
+    **dict.fromkeys(("REFERENCES", "FOREIGN"), "there are no foreign keys"),
     "GENERATED": "compute the column before it is loaded, or in the query",
     "COLLATE": "strings compare by their bytes",
     "CONSTRAINT": "only a CHECK has a name: write PRIMARY KEY (...) and NOT NULL without one",
@@ -47,13 +45,10 @@ REFUSED_CLAUSES: Final = {
 
 
 REFUSED_OBJECTS: Final = {
-    "SCHEMA": "there is one schema of tables, main",
-    "DATABASE": "there is one schema of tables, main",
+    **dict.fromkeys(("SCHEMA", "DATABASE"), "there is one schema of tables, main"),
     "SEQUENCE": "give keys with the rows",
-    "MACRO": "write the expression, or a view",
-    "FUNCTION": "write the expression, or a view",
-    "TEMP": "write CREATE TABLE or CREATE VIEW, and DROP it afterwards",
-    "TEMPORARY": "write CREATE TABLE or CREATE VIEW, and DROP it afterwards",
+    **dict.fromkeys(("MACRO", "FUNCTION"), "write the expression, or a view"),
+    **dict.fromkeys(("TEMP", "TEMPORARY"), "write CREATE TABLE or CREATE VIEW, and DROP it afterwards"),
     "RECURSIVE": "write CREATE VIEW ... AS WITH RECURSIVE ...",
     "MATERIALIZED": "write CREATE TABLE ... AS, and CREATE OR REPLACE it to refresh it",
 }
@@ -99,7 +94,6 @@ def read_create_table(cursor: TokenCursor, types: Mapping[str, NamedType]) -> Cr
         types: The named types, by case-folded name.
 
     Raises:
-        SqlSyntaxError: At the first invalid token.
         SchemeError: An invalid key or partition scheme; the message explains why.
         NotSupportedError: A type, constraint or form that is not supported.
     """
@@ -137,7 +131,6 @@ def read_clauses(cursor: TokenCursor, *ends: str) -> Clauses:
     """Read how a table is partitioned and copied, up to the end of the statement or one of ``ends``.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: REPLICATED beside another clause.
     """
     clauses = Clauses(offset=cursor.offset)
@@ -249,26 +242,6 @@ def _hashes(clauses: Clauses) -> list[HashComponent]:
     return [] if clause is None else [*clause.hashes, *(own for spec in clause.ranges for own in spec.hashes or ())]
 
 
-def read_drop_table(cursor: TokenCursor) -> DropTable:
-    """Read a DROP statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-        NotSupportedError: DROP of something else than a table.
-    """
-    cursor.expect("DROP")
-    if not cursor.accept("TABLE"):
-        raise cursor.unsupported(f"DROP {cursor.word()}", "there are tables, views and indexes")
-    if_exists = cursor.accept("IF", "EXISTS")
-    name = cursor.name_in_main("the name of a table")
-    if cursor.at("CASCADE") or cursor.at("RESTRICT"):
-        raise cursor.unsupported(
-            cursor.word(), "views that read a dropped table stay, and can be read again once there is such a table"
-        )
-    cursor.expect_end()
-    return DropTable(name, if_exists=if_exists)
-
-
 def _read_backups(cursor: TokenCursor) -> int:
     offset = cursor.offset
     backups = cursor.natural("the number of backups")
@@ -313,23 +286,33 @@ def _read_elements(cursor: TokenCursor, table: str, types: Mapping[str, NamedTyp
     cursor.expect(")")
     if draft.primary_key_offset is None:
         return draft
-    declared = {column.name.casefold(): column.name for column in draft.columns}
-    for name in draft.primary_key:
-        if name.casefold() not in declared:
-            message = (
-                f"the primary key names {name!r}, which is not a column of table {table}; it has"
-                f" {', '.join(declared.values())}"
-            )
-            raise cursor.error(SchemeError, message, draft.primary_key_offset, len("PRIMARY KEY"))
-    draft.primary_key = tuple(declared[name.casefold()] for name in draft.primary_key)
-    if len(set(draft.primary_key)) < len(draft.primary_key):
-        raise cursor.error(
-            SchemeError,
-            "the primary key names a column twice",
-            draft.primary_key_offset,
-            len("PRIMARY KEY"),
-        )
+    names = [column.name for column in draft.columns]
+    draft.primary_key = resolved_key(cursor.sql, draft.primary_key, draft.primary_key_offset, names, f"table {table}")
     return draft
+
+
+def resolved_key(sql: str, key: Sequence[str], offset: int, columns: Sequence[str], owner: str) -> tuple[str, ...]:
+    """The columns of a primary key, as they are declared.
+
+    Args:
+        sql: The statement.
+        key: The columns as they are written.
+        offset: Where the key stands in the statement.
+        columns: Those that there are.
+        owner: What has them.
+
+    Raises:
+        SchemeError: The key names a column that there is not, or one twice.
+    """
+    declared = {name.casefold(): name for name in columns}
+    found = tuple(declared.get(name.casefold(), "") for name in key)
+    message = "the primary key names a column twice" if len(set(found)) < len(found) else ""
+    if "" in found:
+        missing = key[found.index("")]
+        message = f"the primary key names {missing!r}, which is not a column of {owner}; it has {', '.join(columns)}"
+    if message:
+        raise located(SchemeError, message, sql, offset, len("PRIMARY KEY"))
+    return found
 
 
 def _read_column(cursor: TokenCursor, draft: _Draft, types: Mapping[str, NamedType]) -> None:
@@ -378,7 +361,8 @@ def _read_check(cursor: TokenCursor) -> WrittenCheck:
             raise _unsupported_constraint(cursor)
         cursor.expect("CONSTRAINT")
         name = cursor.name("the name of the constraint")
-    return read_check(cursor, name)
+    cursor.expect("CHECK")
+    return WrittenCheck(name, read_condition(cursor))
 
 
 def _set_primary_key(cursor: TokenCursor, draft: _Draft, columns: tuple[str, ...], offset: int) -> None:

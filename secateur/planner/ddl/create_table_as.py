@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from secateur.errors import NotSupportedError, SchemeError
 from secateur.partitioning.tables.table import Column
 from secateur.partitioning.types.column_type import parse_type
-from secateur.planner.ddl.create_table import Clauses, described, read_clauses, read_create
+from secateur.planner.ddl.create_table import Clauses, described, read_clauses, read_create, resolved_key
 from secateur.planner.ddl.table_sql import table_sql
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.positions import located
@@ -86,14 +86,7 @@ class TableAs:
                 self.sql,
                 start,
             )
-        for name in self.primary_key:
-            if name.casefold() not in names:
-                message = (
-                    f"the primary key names {name!r}, which is not a column of the query; it has"
-                    f" {', '.join(names.values())}"
-                )
-                raise located(SchemeError, message, self.sql, self.key_offset or 0, len("PRIMARY KEY"))
-        key = tuple(names[name.casefold()] for name in self.primary_key)
+        key = resolved_key(self.sql, self.primary_key, self.key_offset or 0, list(names.values()), "the query")
         columns = []
         for name, text in found:
             try:
@@ -122,11 +115,7 @@ def is_create_table_as(cursor: TokenCursor) -> bool:
 
 
 def read_create_table_as(cursor: TokenCursor) -> TableAs:
-    """Read the statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-    """
+    """Read the statement."""
     or_replace, if_not_exists = read_create(cursor)
     name = cursor.name_in_main("the name of a table")
     key: tuple[str, ...] = ()

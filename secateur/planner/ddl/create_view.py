@@ -1,9 +1,8 @@
-"""CREATE VIEW and DROP VIEW, as written.
+"""CREATE VIEW, as written.
 
 ::
 
     CREATE [OR REPLACE] VIEW [IF NOT EXISTS] v [(a, b, ...)] AS <query>
-    DROP VIEW [IF EXISTS] v
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import ProgrammingError
 from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.partitioning.types.sql_text import told_apart
-from secateur.planner.statement import DropView
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.planner.text.positions import syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
@@ -89,15 +87,9 @@ def read_create_view(cursor: TokenCursor) -> ViewText:
     """Read a CREATE VIEW statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         NotSupportedError: A schema in front of the name.
     """
-    cursor.expect("CREATE")
-    or_replace = cursor.accept("OR", "REPLACE")
-    cursor.expect("VIEW")
-    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-    if or_replace and if_not_exists:
-        raise cursor.expected("OR REPLACE or IF NOT EXISTS, not both")
+    or_replace, if_not_exists = cursor.creates("VIEW")
     offset = cursor.offset
     name = cursor.name_in_main("the name of a view")
     renamed = cursor.names("a column") if cursor.at("(") else ()
@@ -105,19 +97,3 @@ def read_create_view(cursor: TokenCursor) -> ViewText:
     if cursor.at_end:
         raise cursor.expected("a query")
     return ViewText(name, offset, renamed, cursor.rest(), or_replace, if_not_exists)
-
-
-def read_drop_view(cursor: TokenCursor) -> DropView:
-    """Read a DROP VIEW statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-        NotSupportedError: A schema in front of the name, or several views.
-    """
-    cursor.expect("DROP", "VIEW")
-    if_exists = cursor.accept("IF", "EXISTS")
-    name = cursor.name_in_main("the name of a view")
-    if cursor.at(","):
-        raise cursor.unsupported("DROP of several views", "drop one at a time")
-    cursor.expect_end()
-    return DropView(name, if_exists=if_exists)

@@ -72,11 +72,7 @@ class PartitionBy:
 
 
 def read_partition_by(cursor: TokenCursor) -> PartitionBy:
-    """Read the text after ``PARTITION BY``.
-
-    Raises:
-        SqlSyntaxError: At the first invalid token.
-    """
+    """Read the text after ``PARTITION BY``."""
     hashes: list[HashComponent] = []
     columns: tuple[str, ...] = ()
     ranges: tuple[RangeSpec, ...] = ()
@@ -177,7 +173,6 @@ def read_every(cursor: TokenCursor) -> IntervalPartitioning:
         <width> := n  |  INTERVAL n <unit>  |  INTERVAL 'n <unit>'
 
     Raises:
-        SqlSyntaxError: At the first invalid token.
         SchemeError: STARTING a NULL, or a text that is invalid for its type.
     """
     cursor.expect("EVERY")

@@ -1,4 +1,4 @@
-"""Reads CREATE, ALTER and DROP RESOURCE GROUP.
+"""Reads CREATE and ALTER RESOURCE GROUP.
 
 Source: the names of the limits are those of StarRocks and of PostgreSQL's ``statement_timeout``.
 """
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from secateur.errors import ProgrammingError
 from secateur.planner.set_option import read_milliseconds
-from secateur.planner.statement import AlterResourceGroup, CreateResourceGroup, DropResourceGroup
+from secateur.planner.statement import AlterResourceGroup, CreateResourceGroup
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import Token, TokenKind
 from secateur.protocol.access import ResourceGroup
@@ -34,7 +34,6 @@ def read_create_resource_group(cursor: TokenCursor) -> CreateResourceGroup:
     """Read a CREATE RESOURCE GROUP statement.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         ProgrammingError: A limit has no such value.
     """
     cursor.expect("CREATE", "RESOURCE", "GROUP")
@@ -49,7 +48,6 @@ def read_alter_resource_group(cursor: TokenCursor) -> AlterResourceGroup:
     """Read an ALTER RESOURCE GROUP statement; what it does not name stays, and DEFAULT takes a limit away.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         ProgrammingError: A limit has no such value.
     """
     cursor.expect("ALTER", "RESOURCE", "GROUP")
@@ -59,19 +57,6 @@ def read_alter_resource_group(cursor: TokenCursor) -> AlterResourceGroup:
     if not limits and roles is None:
         raise cursor.expected("WITH (...) or FOR")
     return AlterResourceGroup(name, limits, roles)
-
-
-def read_drop_resource_group(cursor: TokenCursor) -> DropResourceGroup:
-    """Read a DROP RESOURCE GROUP statement.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-    """
-    cursor.expect("DROP", "RESOURCE", "GROUP")
-    if_exists = cursor.accept("IF", "EXISTS")
-    name = cursor.name("the name of a resource group").casefold()
-    cursor.expect_end()
-    return DropResourceGroup(name, if_exists)
 
 
 def _roles(cursor: TokenCursor) -> tuple[str, ...] | None:
@@ -102,10 +87,6 @@ def _limit(cursor: TokenCursor) -> tuple[str, Any]:
     return field, read(cursor, cursor.take(), value_offset)
 
 
-def _milliseconds(cursor: TokenCursor, token: Token, offset: int) -> int | None:
-    return read_milliseconds(cursor, token, offset) or None
-
-
 def _bytes(cursor: TokenCursor, token: Token, offset: int) -> int:
     found = _SIZE.fullmatch(token.text.strip())
     size = 0 if found is None else round(float(found[1]) * _UNITS[(found[2] or "b").lower()])
@@ -133,7 +114,7 @@ def _number(name: str, largest: float, *, is_whole: bool) -> Callable[[TokenCurs
 _READERS: Final[Mapping[str, tuple[str, Callable[[TokenCursor, Token, int], Any]]]] = {
     "weight": ("weight", _number("weight", _WEIGHT_MAX, is_whole=False)),
     "max_running": ("max_running", _number("max_running", _COUNT_MAX, is_whole=True)),
-    "statement_timeout": ("statement_timeout_ms", _milliseconds),
+    "statement_timeout": ("statement_timeout_ms", lambda *given: read_milliseconds(*given) or None),
     "max_memory": ("max_memory", _bytes),
     "max_rows": ("max_rows", _number("max_rows", _COUNT_MAX, is_whole=True)),
     "rate": ("rate", _number("rate", _RATE_MAX, is_whole=False)),

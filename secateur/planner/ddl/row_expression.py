@@ -254,6 +254,9 @@ def _constant(expression: RowExpression, column: str, type_: SqlType) -> str:
 class WrittenCheck:
     """A CHECK that was read before all columns of its table are known.
 
+    No row of the table fails the condition, which passes where it is TRUE or NULL, as in SQL. Every member evaluates it
+    when rows enter and when a log is read, so it has to be equal for equal rows, at any time and place.
+
     Attributes:
         name: Its name; None if none is written.
         span: The place of the condition, in its parentheses.
@@ -261,19 +264,6 @@ class WrittenCheck:
 
     name: str | None
     span: TextSpan
-
-
-def read_check(cursor: TokenCursor, name: str | None) -> WrittenCheck:
-    """Read CHECK and its condition.
-
-    No row of the table fails the condition, which passes where it is TRUE or NULL, as in SQL. Every member evaluates it
-    when rows enter and when a log is read, so it has to be equal for equal rows, at any time and place.
-
-    Raises:
-        SqlSyntaxError: There is no parenthesis.
-    """
-    cursor.expect("CHECK")
-    return WrittenCheck(name, read_condition(cursor))
 
 
 def read_condition(cursor: TokenCursor) -> TextSpan:
@@ -293,34 +283,22 @@ def checks_of(
     """Resolve the CHECKs of a statement against the columns of its table.
 
     Raises:
-        Error: As :func:`check_of`.
+        SqlSyntaxError: A condition does not parse.
+        UnknownColumnError: It names a column that there is not.
+        NotSupportedError: It is not of one row alone, or not deterministic.
+        ProgrammingError: It is no condition, or its name is taken.
     """
     found: list[CheckDef] = []
     named = [each.name for each in written if each.name is not None]
     for each in written:
         taken = [check.name for check in found]
-        found.append(check_of(cursor, each, table, columns, taken if each.name is not None else [*taken, *named]))
+        found.append(_check_of(cursor, each, table, columns, taken if each.name is not None else [*taken, *named]))
     return tuple(found)
 
 
-def check_of(
+def _check_of(
     cursor: TokenCursor, written: WrittenCheck, table: str, columns: Sequence[Column], taken: Collection[str]
 ) -> CheckDef:
-    """Resolve a CHECK against the columns of its table.
-
-    Args:
-        cursor: That of the statement.
-        written: What was read.
-        table: The name of the table.
-        columns: Its columns.
-        taken: The names of its other checks.
-
-    Raises:
-        SqlSyntaxError: The condition does not parse.
-        UnknownColumnError: It names a column that there is not.
-        NotSupportedError: It is not of one row alone, or not deterministic.
-        ProgrammingError: It is no condition, or its name is taken.
-    """
     expression = row_expression(cursor, "CHECK", written.span)
     used = expression.columns_of_condition(table, columns, _INSTEAD_OF_TYPE)
     if not used:

@@ -8,7 +8,8 @@ Source: Gray et al., "Data Cube" (1997), distributive and algebraic aggregates.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -27,17 +28,7 @@ _AVERAGE = "DOUBLE"
 _CONSTANT = "VALUE_CONSTANT"
 
 
-@dataclass(slots=True)
-class SplitAggregation:
-    """The two parts of an aggregation.
-
-    Attributes:
-        partial: At the members: the groups, further keys for DISTINCT, and states.
-        final: Makes the whole of the rows of the partial.
-    """
-
-    partial: rel.LogicalAggregate
-    final: Callable[[rel.AnyRelation], rel.AnyRelation]
+MakeRelation: TypeAlias = Callable[[rel.AnyRelation], rel.AnyRelation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,31 +44,30 @@ class _Whole:
     whole: Callable[[Sequence[ex.AnyExpression]], ex.AnyExpression]
 
 
-@dataclass(slots=True)
-class _States:
-    keys: list[ex.AnyExpression] = field(default_factory=list)
-    states: list[ex.AggregateCall] = field(default_factory=list)
+def split_aggregation(aggregate: rel.LogicalAggregate) -> tuple[rel.LogicalAggregate, MakeRelation] | None:
+    """The parts of an aggregation; None where one of its aggregates has none.
 
-
-def split_aggregation(aggregate: rel.LogicalAggregate) -> SplitAggregation | None:
-    """The parts of an aggregation; None where one of its aggregates has none."""
-    states = _States()
+    The partial, at the members, has the groups, further keys for DISTINCT, and states. The final makes the whole of its
+    rows.
+    """
+    further: list[ex.AnyExpression] = []
+    states: list[ex.AggregateCall] = []
     groups = len(aggregate.groups)
     made: list[_Whole] = []
     for call in aggregate.expressions:
         if not isinstance(call, ex.AggregateCall):
             return None
-        one = _split(call, groups, states)
+        one = _split(call, groups, further, states)
         if one is None:
             return None
         made.append(one)
-    keys = (*aggregate.groups, *states.keys)
+    keys = (*aggregate.groups, *further)
     partial = replace(
         aggregate,
         groups=keys,
         grouping_sets=(tuple(range(len(keys))),) if keys else (),
         grouping_functions=(),
-        expressions=tuple(states.states),
+        expressions=tuple(states),
     )
 
     def final(rows: rel.AnyRelation) -> rel.AnyRelation:
@@ -103,10 +93,12 @@ def split_aggregation(aggregate: rel.LogicalAggregate) -> SplitAggregation | Non
         shown = (*columns[:groups], *wholes, *columns[groups + len(calls) :])
         return rel.LogicalProject(children=(whole,), expressions=shown)
 
-    return SplitAggregation(partial, final)
+    return partial, final
 
 
-def _split(call: ex.AggregateCall, groups: int, states: _States) -> _Whole | None:
+def _split(
+    call: ex.AggregateCall, groups: int, keys: list[ex.AnyExpression], states: list[ex.AggregateCall]
+) -> _Whole | None:
     """How a call is made of keys and states, which are noted."""
     aggregate = AGGREGATES.get(call.name)
     if aggregate is None or not aggregate.states or call.order_bys is not None or call.state_export:
@@ -121,7 +113,7 @@ def _split(call: ex.AggregateCall, groups: int, states: _States) -> _Whole | Non
     if call.is_distinct:
         if not aggregate.takes_distinct or len(call.children) != 1:
             return None
-        key = groups + _added(states.keys, _filtered(call))
+        key = groups + _added(keys, _filtered(call))
         return _Whole([(bare, True, key)], cast_whole)
     if len(call.children) > 1:
         return None
@@ -134,7 +126,7 @@ def _split(call: ex.AggregateCall, groups: int, states: _States) -> _Whole | Non
             qname=ex.QualifiedName((aggregate.final or aggregate.name,)),
             return_type=_HUGEINT if name.startswith("count") else type_,
         )
-        calls.append((total, False, _added(states.states, state)))
+        calls.append((total, False, _added(states, state)))
     if aggregate.is_quotient:
         first = calls[0][0].return_type
         return _Whole(calls, lambda columns: _quotient(cast_to(columns[0], first), columns[1]))

@@ -171,11 +171,7 @@ class Distributor:
     def _project(self, relation: rel.LogicalProject, needed: frozenset[int]) -> Placed:
         child = self.place(relation.children[0], inputs_of(relation.expressions[index] for index in needed))
         child = self._once(relation.expressions, child)
-        columns = [
-            (expression.index, position)
-            for position, expression in enumerate(relation.expressions)
-            if isinstance(expression, ex.InputColumn)
-        ]
+        columns = _columns_among(relation.expressions)
         made = tuple(
             expression if index in needed else unread(expression.return_type)
             for index, expression in enumerate(relation.expressions)
@@ -227,11 +223,7 @@ class Distributor:
         place = child.place
         if not isinstance(place, AtMembers):
             return Placed(whole, place, rows)
-        columns = [
-            (group.index, position)
-            for position, group in enumerate(relation.groups)
-            if isinstance(group, ex.InputColumn)
-        ]
+        columns = _columns_among(relation.groups)
         if plain and any(set(key) <= {old for old, _ in columns} for key in place.keys):
             return child.with_columns(whole, columns, rows)
         if not relation.groups and not relation.expressions:  # of HAVING alone: one row, of whatever rows
@@ -246,10 +238,11 @@ class Distributor:
                 relation.expressions,
             )
             return Placed(replace(relation, children=(gathered,)), AtCoordinator(), rows)
-        partial = replace(split.partial, children=(child.relation,))
+        made, final = split
+        partial = replace(made, children=(child.relation,))
         width = len(partial.groups) + len(partial.expressions)
         sent = self._exchanges.send(Placed(partial, place, rows), range(width))
-        return Placed(split.final(sent), AtCoordinator(), rows)
+        return Placed(final(sent), AtCoordinator(), rows)
 
     def _distinct(self, relation: rel.LogicalDistinct) -> Placed:
         width = len(column_types(relation))
@@ -394,6 +387,11 @@ class Distributor:
         if isinstance(relation, rel.LogicalWithReference) and relation.cte_index in self._ctes:
             return self._exchanges.at_coordinator(self._ctes[relation.cte_index], every).relation
         return replace(relation, children=tuple(self._gathered(child) for child in relation.children))
+
+
+def _columns_among(expressions: Sequence[ex.AnyExpression]) -> list[tuple[int, int]]:
+    """The columns that are among some expressions, each with its place there."""
+    return [(one.index, place) for place, one in enumerate(expressions) if isinstance(one, ex.InputColumn)]
 
 
 def _group_count(relation: rel.LogicalAggregate, child: Placed) -> float:

@@ -16,7 +16,6 @@ from secateur.engine.sql.stage import stage_relation
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.bound_plan import BoundPlan
-from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.placed import AtCoordinator, AtMembers, Key, Placed
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
@@ -328,13 +327,3 @@ def merge_keys(keys: Iterable[SortKey], columns: Sequence[tuple[str, str]]) -> t
     ordered = tuple(key for key in keys if first.get(key.column) is key)
     alike = all(types[key.column] in _ORDERED_ALIKE or types[key.column].startswith("DECIMAL(") for key in ordered)
     return ordered if alike else ()
-
-
-def is_worth_merging(sizes: Iterable[float], model: CostModel) -> bool:
-    """Whether the rows of a statement are many, by estimates of the bytes that it needs of each scan.
-
-    Members sort in parallel, and a merge holds a few megabytes of each, where a sort at the end holds all rows. For a
-    million rows from three members it halves the coordinator's time and adds a fifth to the total: few rows are better
-    sorted in one place.
-    """
-    return sum(sizes) > model.merged_bytes_min

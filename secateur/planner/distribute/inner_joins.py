@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, prod
+from typing import TypeAlias
 
 from secateur.engine.exchange.key_routing import can_route
 from secateur.partitioning.types.result_type import column_type_of
@@ -15,33 +16,25 @@ from secateur.planner.distribute.placed import (
     AtCoordinator,
     AtEveryMember,
     AtMembers,
-    EqualColumns,
     Key,
     Place,
     Placed,
     PlaceRelation,
     moved,
 )
-from secateur.planner.distribute.regions import Region, conditions_apart, equal_columns
+from secateur.planner.distribute.regions import Region, conditions_apart
 from secateur.planner.distribute.semi_joins import reduced, semi_join
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, relations_in
 from secateur.planner.tree.comparisons import compared
+from secateur.planner.tree.equal_columns import EqualColumns, equal_columns
 from secateur.planner.tree.rewriting import column_of, inputs_of, over_columns, picked
 from secateur.planner.tree.stability import unstable_call
 from secateur.planner.tree.types import LogicalType
 
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Inputs of a region that are joined where they are.
-
-    Attributes:
-        members: Their indices.
-    """
-
-    members: tuple[int, ...]
+_Part: TypeAlias = tuple[int, ...]
+"""Inputs of a region that are joined where they are, by their indices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +121,7 @@ class InnerJoin:
             return self._combined(shuffled)
         for part in others:
             self._move(part, home)
-        places = [self._members(index) for index in home.members]
+        places = [self._members(index) for index in home]
         keys = self._all_keys(frozenset(key for place in places for key in place.keys))
         nullable_keys = frozenset(key for place in places for key in place.nullable_keys)
         return self._combined(places[0].with_keys(keys, nullable_keys))
@@ -193,10 +186,10 @@ class InnerJoin:
 
     def _bytes(self, part: _Part, used: frozenset[int]) -> float:
         """About how many bytes the rows of a part have once they are joined."""
-        joined = self._count(part.members)
+        joined = self._count(part)
         return sum(
             self._placed[index].nbytes(self._own_columns(index, used)) * (joined / max(self._placed[index].rows, 1.0))
-            for index in part.members
+            for index in part
         )
 
     def _count(self, inputs: Iterable[int]) -> float:
@@ -241,10 +234,10 @@ class InnerJoin:
             met = [
                 part
                 for part in parts
-                if any(place.meets(self._members(other), self._equal, self._never_null) for other in part.members)
+                if any(place.meets(self._members(other), self._equal, self._never_null) for other in part)
             ]
-            members = (*(other for part in reversed(met) for other in part.members), index)
-            parts = [*(part for part in parts if part not in met), _Part(members)]
+            members = (*(other for part in reversed(met) for other in part), index)
+            parts = [*(part for part in parts if part not in met), members]
         return parts
 
     def _shuffled(self, home: _Part, other: _Part) -> AtMembers | None:
@@ -257,14 +250,14 @@ class InnerJoin:
         moving, staying = self._bytes(other, used), self._bytes(home, used)
         if moving < self._model.shuffled_bytes_min or (moving + staying) * self._model.shuffle_share >= moving:
             return None
-        owner = {index: part for part in (home, other) for index in part.members}
+        owner = {index: part for part in (home, other) for index in part}
         pairs = []
         for left, right in equal_columns(self._conditions):
             parts = [owner.get(self._region.input_of(column)) for column in (left, right)]
             type_ = self._types[left]
             if type_ == self._types[right] and _can_route(type_) and parts in ([home, other], [other, home]):
                 pairs.append((left, right) if parts[0] is home else (right, left))
-        columns = [column for index in other.members for column in self._region.columns_of(index)]
+        columns = [column for index in other for column in self._region.columns_of(index)]
         if not pairs or self._route(columns, home) is not None:
             return None
         keys = tuple(left for left, _ in pairs), tuple(right for _, right in pairs)
@@ -290,12 +283,12 @@ class InnerJoin:
     def _route(self, columns: Sequence[int], home: _Part) -> tuple[str, Key] | None:
         """The scan of a part whose partitions the rows of some columns can follow, and the places of their key."""
         types = [self._types[column] for column in columns]
-        routes = (self._members(index).route_of(columns, types, self._equal) for index in home.members)
+        routes = (self._members(index).route_of(columns, types, self._equal) for index in home)
         return next((route for route in routes if route is not None), None)
 
     def _whole(self, part: _Part, key: frozenset[int]) -> _Whole:
         """Join a part as far as it can be before its rows move; ``key`` are columns by which they do."""
-        inputs = [*part.members, *self._reducing(part)]
+        inputs = [*part, *self._reducing(part)]
         inside: list[ex.AnyExpression] = []
         others: list[ex.AnyExpression] = []
         for one in self._conditions:
@@ -305,10 +298,10 @@ class InnerJoin:
         self._conditions = others
         columns = [column for index in inputs for column in self._pieces[index].columns]
         inside += self._implied(inside, columns)
-        share = 0.5 ** (len(inputs) - len(part.members))
-        count = self._count(part.members) * share
+        share = 0.5 ** (len(inputs) - len(part))
+        count = self._count(part) * share
         relation = _in_one([self._pieces[index] for index in inputs], inside)
-        rows = Placed(relation, self._placed[part.members[0]].place, count, *self._known(columns))
+        rows = Placed(relation, self._placed[part[0]].place, count, *self._known(columns))
         used = self._used() | key
         return _Whole(inputs, rows, columns, [place for place, column in enumerate(columns) if column in used])
 
@@ -343,7 +336,7 @@ class InnerJoin:
             for index in self._pieces
             if isinstance(self._placed[index].place, AtEveryMember)
             and isinstance(self._placed[index].relation, rel.LogicalFilter)
-            and any(frozenset((index, member)) in joined for member in part.members)
+            and any(frozenset((index, member)) in joined for member in part)
         ]
 
     def _known(self, columns: Sequence[int]) -> tuple[dict[int, float], dict[int, float]]:

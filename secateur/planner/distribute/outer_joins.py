@@ -13,15 +13,15 @@ from secateur.planner.distribute.placed import (
     AtCoordinator,
     AtEveryMember,
     AtMembers,
-    EqualColumns,
     Place,
     Placed,
     PlaceRelation,
     moved,
 )
-from secateur.planner.distribute.regions import common_conditions, equal_columns
+from secateur.planner.distribute.regions import common_conditions
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types
+from secateur.planner.tree.equal_columns import EqualColumns, equal_columns
 from secateur.planner.tree.rewriting import Join, column_of, conditions_of, inputs_of, put_back
 
 _KEEP_LEFT: Final = frozenset({"LEFT", "SEMI", "ANTI", "MARK", "SINGLE", "FULL", "OUTER"})

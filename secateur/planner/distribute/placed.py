@@ -12,6 +12,7 @@ from itertools import product
 from typing import Final, TypeAlias
 
 from secateur.planner.tree.columns import column_types
+from secateur.planner.tree.equal_columns import EqualColumns
 from secateur.planner.tree.relations import AnyRelation
 from secateur.planner.tree.types import LogicalType
 
@@ -33,13 +34,9 @@ _WIDTHS: Final = {
     "DECIMAL": 16,
 }
 _WIDTH: Final = 8
+"""About how many bytes a value of a type has, and one of any other type."""
 _COPIES_MAX: Final = 4
 """Of so many copies of a column it is known that they say where a row is."""
-
-
-def width_of(type_: LogicalType) -> int:
-    """About how many bytes a value of a type has."""
-    return _WIDTHS.get(type_.id, _WIDTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +167,7 @@ class Placed:
     def nbytes(self, columns: Iterable[int]) -> float:
         """The estimated bytes of all rows in some columns."""
         types = column_types(self.relation)
-        return self.rows * (sum(self.widths.get(one, width_of(types[one])) for one in columns) or _WIDTH)
+        return self.rows * (sum(self.widths.get(one, _WIDTHS.get(types[one].id, _WIDTH)) for one in columns) or _WIDTH)
 
 
 def _shifted(keys: frozenset[Key], by: int) -> frozenset[Key]:
@@ -200,44 +197,3 @@ def _moved(keys: frozenset[Key], columns: Columns) -> frozenset[Key]:
         if len(new.setdefault(old, [])) < _COPIES_MAX:
             new[old].append(made)
     return frozenset(one for key in keys for one in product(*(new.get(column, ()) for column in key)))
-
-
-class EqualColumns:
-    """Which columns have equal values in every row.
-
-    Args:
-        pairs: Columns that a condition compares.
-    """
-
-    def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
-        self._first: dict[int, int] = {}
-        for left, right in pairs:
-            self.add(left, right)
-
-    def add(self, left: int, right: int) -> None:
-        """Two more columns are equal."""
-        one, other = self.first(left), self.first(right)
-        if one != other:
-            self._first[max(one, other)] = min(one, other)
-
-    def first(self, column: int) -> int:
-        """The representative of the columns that equal this one."""
-        while column in self._first:
-            column = self._first[column]
-        return column
-
-    def alike(self, one: Key, other: Key) -> bool:
-        """Whether two keys have equal values."""
-        return len(one) == len(other) and all(
-            self.first(left) == self.first(right) for left, right in zip(one, other, strict=True)
-        )
-
-    def any_alike(self, keys: frozenset[Key], others: frozenset[Key]) -> bool:
-        """Whether one of some keys has equal values with one of others."""
-        return any(self.alike(one, other) for one in keys for other in others)
-
-    def within(self, key: Key, columns: Sequence[int]) -> Key | None:
-        """The columns, of some, that equal those of a key; None where one has no equal."""
-        found = {self.first(column): column for column in reversed(columns)}
-        equal = tuple(found.get(self.first(column), -1) for column in key)
-        return None if -1 in equal else equal

@@ -17,7 +17,6 @@ from secateur.planner.tree.rewriting import (
     Join,
     all_of,
     any_of,
-    bare_column,
     conditions_of,
     conjuncts,
     inputs_of,
@@ -27,7 +26,6 @@ from secateur.planner.tree.rewriting import (
     shifted,
 )
 from secateur.planner.tree.stability import unstable_call
-from secateur.planner.tree.types import INEXACT
 
 
 @dataclass(slots=True)
@@ -90,31 +88,6 @@ class Region:
                 self.inputs.append(relation)
                 self.starts.append(start)
                 return list(range(start, start + width))
-
-
-def equal_columns(conditions: Iterable[ex.AnyExpression], *, null_is_equal: bool = True) -> Iterator[tuple[int, int]]:
-    """The columns that conditions equate, and whose equal values are interchangeable.
-
-    Args:
-        conditions: The conditions.
-        null_is_equal: Whether columns count that are equal where both are NULL.
-    """
-    for condition in conditions:
-        match condition:
-            case ex.Call(type=kind, children=(left, right)) if kind == "COMPARE_EQUAL" or (
-                kind == "COMPARE_NOT_DISTINCT_FROM" and null_is_equal
-            ):
-                one, other = bare_column(left), bare_column(right)
-                if one is not None and other is not None and _alike(one, other):
-                    yield one.index, other.index
-            case _:
-                pass
-
-
-def _alike(left: ex.InputColumn, right: ex.InputColumn) -> bool:
-    if left.return_type.collation or right.return_type.collation or left.return_type.id in INEXACT:
-        return False
-    return left.return_type == right.return_type or (left.return_type.is_integer and right.return_type.is_integer)
 
 
 def conditions_apart(region: Region) -> tuple[list[rel.AnyRelation], list[ex.AnyExpression]]:

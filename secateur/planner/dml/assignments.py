@@ -28,7 +28,6 @@ def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> dict[s
         The new values by column, as the table spells it.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownColumnError: The table has no such column; with its position.
         ProgrammingError: A column is assigned twice, or a list has fewer or more values than columns.
     """
@@ -101,7 +100,6 @@ def read_conflict(cursor: TokenCursor, table: TableDef, mode: InsertMode) -> tup
     Of rows of one statement that have the same key only the first counts, as in the dialect.
 
     Raises:
-        SqlSyntaxError: At the first invalid token.
         UnknownColumnError: With the position of the name.
         ProgrammingError: The columns are not those of the primary key, the table has none, or the statement has two
             conflict clauses.

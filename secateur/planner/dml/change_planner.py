@@ -21,13 +21,7 @@ from secateur.errors import Error
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.insert import Insert, InsertValues, ValuesRows
-from secateur.planner.dml.insert_row_changes import (
-    PlanQuery,
-    find_row_upsert,
-    insert_row_changes,
-    keeps_plain_keys,
-    key_query,
-)
+from secateur.planner.dml.insert_row_changes import InsertedRows, PlanQuery
 from secateur.planner.dml.merge import Merge
 from secateur.planner.dml.row_changes import Change
 from secateur.planner.dml.searched_change import SearchedChange, check_columns, check_reading, is_local
@@ -144,7 +138,7 @@ class ChangePlanner:
             )
         is_partial = insert.mode is InsertMode.UPSERT and len(columns) < len(table.columns)
         if not insert.is_load or is_partial or _needs_one_moment(select, insert):
-            return self._coordinated(insert, insert_row_changes(insert, columns))
+            return self._coordinated(insert, InsertedRows(insert, columns).changes())
         if [str(table.column(name).type) for name in columns] != [text for _, text in select.plan.columns]:
             select = insert.cast_query(columns).plan(self.plan_source)
         return InsertSelect(table, columns, select, insert.mode)
@@ -156,16 +150,16 @@ class ChangePlanner:
 
         Where its form without DuckDB has what nearly all executions need, the query for its row is planned later.
         """
-        changes = insert_row_changes(insert, columns)
-        stays = keeps_plain_keys(insert, columns)
+        rows = InsertedRows(insert, columns)
+        changes, stays = rows.changes(), rows.keeps_plain_keys
         is_one_row = stays and len(values.values) == 1 and self._meets_no_hidden_row(insert)
-        found = find_row_upsert(insert, columns, self.plan_query) if is_one_row else None
+        found = rows.upsert(self.plan_query) if is_one_row else None
         if found is None:
             is_single_partition = stays and insert.mode is not InsertMode.APPEND and insert.returning is None
             return self._coordinated(insert, changes, is_single_partition=is_single_partition)
         upsert, uses = found
         if insert.returning is not None:
-            select = key_query(insert, columns).plan(self.plan_query)
+            select = rows.keys().plan(self.plan_query)
             plan = replace(select.plan, upsert=upsert, is_upsert_only=True, empty=None)
             row = _needing(with_fields(select, plan=plan, type_uses=select.type_uses | uses), insert.privileges)
             return _returning_row(self._coordinated(insert, changes), row, ROW_CHANGES)
@@ -176,7 +170,7 @@ class ChangePlanner:
             return with_fields(select, plan=replace(select.plan, upsert=upsert, plan_id="").named())
 
         try:
-            keys = key_query(insert, columns).plan(self.plan_query) if self.may_wait else None
+            keys = rows.keys().plan(self.plan_query) if self.may_wait else None
         except Error:  # the query for the row changes says what is wrong, in the user's words
             keys = None
         if keys is None:

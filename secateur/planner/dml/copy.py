@@ -13,15 +13,13 @@ direction (:mod:`~secateur.protocol.copy_file`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, assert_never
 
 from secateur.errors import ProgrammingError
-from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.target import read_relation
+from secateur.planner.dml.target import FindTable, read_relation
 from secateur.planner.dml.values import read_column
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
@@ -43,16 +41,15 @@ class CopyQuery:
     file: CopyFile
 
 
-def read_copy(cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef]) -> CopyFrom | CopyQuery:
+def read_copy(cursor: TokenCursor, parameters: Parameters, find: FindTable) -> CopyFrom | CopyQuery:
     """Read a COPY statement.
 
     Args:
         cursor: At the word COPY; its tokens have numbered parameters.
         parameters: As read from the same tokens.
-        find: The catalog's lookup by name.
+        find: Finds a table.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError, UnknownColumnError: With the position of the name.
         ProgrammingError: An option with a value that it cannot have.
     """
@@ -189,15 +186,10 @@ def _read_text(cursor: TokenCursor) -> str:
     return cursor.take().text
 
 
-def read_backup(cursor: TokenCursor, find: Callable[[str], TableDef]) -> BackupTo:
+def read_backup(cursor: TokenCursor, find: FindTable) -> BackupTo:
     """Read a BACKUP statement.
 
-    Args:
-        cursor: At the word BACKUP.
-        find: The catalog's lookup by name.
-
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: With the position of the name.
     """
     cursor.expect("BACKUP")
@@ -207,14 +199,7 @@ def read_backup(cursor: TokenCursor, find: Callable[[str], TableDef]) -> BackupT
 
 
 def read_restore(cursor: TokenCursor) -> RestoreFrom:
-    """Read a RESTORE statement; the names of its tables are those of the backup, which only the client has.
-
-    Args:
-        cursor: At the word RESTORE.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
-    """
+    """Read a RESTORE statement; the names of its tables are those of the backup, which only the client has."""
     cursor.expect("RESTORE")
     or_replace = cursor.accept("OR", "REPLACE")
     is_named = cursor.accept("TABLE")

@@ -12,7 +12,7 @@ their default, or NULL.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from secateur.partitioning.types.sql_text import quoted, text_literal
 from secateur.planner.binding.evaluation import calls_only_bounded
 from secateur.planner.dml.assignments import QUERY_WORDS, DoUpdate, check_conflicts, read_conflict
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.row_changes import Change, read_returning
+from secateur.planner.dml.row_changes import Change, ChangeText, read_returning
 from secateur.planner.dml.target import read_target
 from secateur.planner.dml.values import IN_LIST, Value, default_value, of_columns, read_columns, read_list, read_value
 from secateur.planner.text.parameters import Parameters
@@ -282,23 +282,15 @@ class Insert(Change):
         return [(*row, *defaults) for row in source.values]
 
 
-def read_insert(
-    cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None
-) -> Insert:
+def read_insert(text: ChangeText) -> Insert:
     """Read an INSERT statement.
 
-    Args:
-        cursor: At the word INSERT; its tokens have numbered parameters.
-        parameters: As read from the same tokens.
-        find: The catalog's lookup by name.
-        ctes: The WITH clause in front of it.
-
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError, UnknownColumnError: With the position of the name.
         ProgrammingError: A row with more or fewer values than columns, or a column named twice.
         NotSupportedError: A form that we do not have.
     """
+    cursor = text.cursor
     cursor.expect("INSERT")
     mode, start = InsertMode.APPEND, cursor.offset
     if cursor.accept("OR", "REPLACE"):
@@ -307,7 +299,7 @@ def read_insert(
         cursor.expect("IGNORE")
         mode = InsertMode.IGNORE
     cursor.expect("INTO")
-    target = read_target(cursor, find, of_insert=True)
+    target = read_target(cursor, text.find, of_insert=True)
     table = target.table
     if mode is not InsertMode.APPEND:
         check_conflicts(cursor, table, start)
@@ -331,8 +323,8 @@ def read_insert(
     else:
         source = read_expression(cursor, "ON CONFLICT", "RETURNING", what="VALUES or a query")
     mode, update = read_conflict(cursor, table, mode)
-    returning = read_returning(cursor, target, parameters)
-    return Insert(cursor.sql, parameters, target, ctes, returning, columns, source, mode, update)
+    returning = read_returning(cursor, target, text.parameters)
+    return Insert(cursor.sql, text.parameters, target, text.ctes, returning, columns, source, mode, update)
 
 
 def _read_rows(cursor: TokenCursor, columns: Sequence[Column]) -> tuple[tuple[Value, ...], ...]:

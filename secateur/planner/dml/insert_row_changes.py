@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from secateur.engine.kernels.arrow.fragment import ArrowFragment, ConstantExpression, ParameterExpression
@@ -46,181 +47,170 @@ _QUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE|VALUES|WITH|LAMBDA)\b|->", r
 """Words with which ``excluded`` could be something else than the new row."""
 
 
-def insert_row_changes(insert: Insert, columns: Sequence[str]) -> Composed:
-    """The query for the row changes of an INSERT.
-
-    Args:
-        insert: The statement.
-        columns: The columns of the table that its rows have, in order.
-    """
-    composer = Composer(insert.sql, insert.parameters, insert.ctes).say("SELECT ")
-    absent = [column.name for column in insert.table.columns if column.name not in columns]
-    if insert.mode is InsertMode.APPEND:
-        values: dict[str, Words] = {column.name: (quoted(column.name),) for column in insert.table.columns}
-        row_changes_items(composer, insert.target, (action_text(RowAction.INSERT),), values, is_there=False)
-        insert.say_rows(composer.say(" FROM "), columns, absent)
-    else:
-        _say_merged(composer, insert, columns, absent)
-    return composer.finish()
-
-
-def keeps_plain_keys(insert: Insert, columns: Sequence[str]) -> bool:
-    """Whether the keys of the rows are literals and parameters, and no row that is there gets another one.
-
-    Args:
-        insert: The statement.
-        columns: As of :func:`insert_row_changes`.
-    """
-    keys = insert.table.primary_key
-    return _has_plain_keys(insert, columns) and not any(name in keys for name in _changed(insert, columns))
-
-
-def key_query(insert: Insert, columns: Sequence[str]) -> Composed:
-    """The query for the keys of the rows that are there, of an INSERT whose rows have plain keys.
-
-    It reads the partitions of the table that the query for the row changes reads.
-
-    Args:
-        insert: The statement.
-        columns: As of :func:`insert_row_changes`.
-    """
-    keys = ", ".join(map(quoted, insert.table.primary_key))
-    composer = Composer(insert.sql, insert.parameters).say(f"SELECT {keys} ")
-    _say_keys(composer, insert, columns)
-    return composer.finish()
-
-
-def _changed(insert: Insert, columns: Sequence[str]) -> dict[str, Value]:
-    """The new values of a row that is there."""
-    if insert.update is not None:
-        return insert.update.assignments
-    if insert.mode is not InsertMode.UPSERT:
-        return {}
-    given = (name for name in columns if name not in insert.table.primary_key)
-    return {name: Value(None, False, default=f"{_EXCLUDED}.{quoted(name)}") for name in given}
-
-
-def _say_merged(composer: Composer, insert: Insert, columns: Sequence[str], absent: Sequence[str]) -> None:
-    """The rows as they are given, or as those that are there are changed by them."""
-    target, table, keys = insert.target, insert.table, insert.table.primary_key
-    is_new = f"CASE WHEN {column_of(target, keys[0])} IS NULL THEN "
-    changed = _changed(insert, columns)
-    values: dict[str, Words] = {}
-    for column in table.columns:
-        name = column.name
-        stays: Words = (column_of(target, name),)
-        then = cast_words(changed[name].words, column.type) if name in changed else stays
-        values[name] = (f"{is_new}{_EXCLUDED}.{quoted(name)} ELSE ", *then, " END")
-    action = f"{is_new}{action_text(RowAction.INSERT)} ELSE {action_text(RowAction.UPDATE)} END"
-    row_changes_items(composer, target, (action,), values)
-    fields = ", ".join(f"{text_literal(column.name)}: {quoted(column.name)}" for column in table.columns)
-    composer.say(f" FROM (SELECT {{{fields}}} AS {_EXCLUDED} FROM ")
-    if isinstance(insert.source, ValuesRows) and len(insert.source.values) == 1:
-        insert.say_rows(composer, columns, absent)
-    else:
-        insert.say_rows(composer.say('(SELECT *, row_number() OVER () AS "row" FROM '), columns, absent)
-        distinct = ", ".join(map(quoted, keys))
-        composer.say(f') QUALIFY row_number() OVER (PARTITION BY {distinct} ORDER BY "row") = 1')
-    composer.say(') AS "source row" LEFT JOIN ')
-    if _has_plain_keys(insert, columns):
-        composer.say("(SELECT * ")
-        _say_keys(composer, insert, columns)
-        composer.say(f") AS {quoted(target.alias)}")
-    else:
-        composer.say(target_text(target))
-    composer.say(" ON ", " AND ".join(f"{column_of(target, name)} = excluded.{quoted(name)}" for name in keys))
-    if insert.mode is InsertMode.IGNORE:
-        composer.say(f" WHERE {column_of(target, keys[0])} IS NULL")
-    elif insert.update is not None and insert.update.condition is not None:
-        composer.say(f" WHERE {column_of(target, keys[0])} IS NULL OR (", insert.update.condition, ")")
-
-
-def _has_plain_keys(insert: Insert, columns: Sequence[str]) -> bool:
-    """Whether the keys of the rows are literals and parameters, which have the same value everywhere."""
-    source, keys = insert.source, insert.table.primary_key
-    if (
-        not isinstance(source, ValuesRows)
-        or len(source.values) > _KEYS_MAX
-        or not set(keys) <= set(columns)
-        or insert.ctes is not None
-    ):
-        return False
-    cells = [row[columns.index(name)] for row in source.values for name in keys]
-    return all(cell.is_plain for cell in cells)
-
-
-def _say_keys(composer: Composer, insert: Insert, columns: Sequence[str]) -> None:
-    """The table, reduced to the keys of the rows."""
-    table, keys = insert.table, insert.table.primary_key
-    assert isinstance(insert.source, ValuesRows)
-    composer.say(f"FROM {target_text(ChangeTarget(table, table.name, 0))} WHERE ")
-    for number, row in enumerate(insert.source.values):
-        composer.say(" OR " if number else "")
-        for position, name in enumerate(keys):
-            value = row[columns.index(name)]
-            composer.say(
-                " AND " if position else "(",
-                f"{quoted(name)} = CAST(",
-                *value.words,
-                f" AS {table.column(name).type})",
-            )
-        composer.say(")")
-
-
 class _NoneError(Exception):
     """The statement has no such form; never leaves this module."""
 
 
-def find_row_upsert(insert: Insert, columns: Sequence[str], plan: PlanQuery) -> tuple[RowUpsert, TypeUses] | None:
-    """The form without DuckDB of an INSERT that changes existing rows, if it has one.
+@dataclass(frozen=True, slots=True)
+class InsertedRows:
+    """The rows of an INSERT.
 
-    The planner has to know what the values of DO UPDATE mean, and it knows that of an UPDATE. So the assignments are
-    planned as those of an UPDATE in which each value of ``excluded`` is replaced by what it stands for: for the row
-    ``VALUES (?, ?)``, ``v + excluded.v`` is ``v + CAST($2 AS BIGINT)``. Only a form that the arrow kernel has is taken.
-
-    Args:
-        insert: The statement: one whose only row has plain keys, and whose assignments leave keys as they are.
-        columns: The columns of the table that its row has, in order.
-        plan: Plans a query of the statement.
-
-    Returns:
-        The form, and the parameters on whose types it depends; or None, also where the statement is invalid.
-
-    Cost: that of planning an UPDATE, where DO UPDATE computes something or has a condition.
+    Attributes:
+        insert: The statement.
+        columns: The columns of the table that its rows have, in order.
     """
-    try:
-        return _row_upsert(insert, columns, plan)
-    except (_NoneError, Error):  # the query for the row changes says what is wrong
-        return None
 
+    insert: Insert
+    columns: Sequence[str]
 
-def _row_upsert(insert: Insert, columns: Sequence[str], plan: PlanQuery) -> tuple[RowUpsert, TypeUses]:
-    table = insert.table
-    names = {folded(name) for name in (table.name, insert.target.alias, *(column.name for column in table.columns))}
-    if not isinstance(insert.source, ValuesRows) or _EXCLUDED in names:
-        raise _NoneError
-    if any(table.column(name).type.is_float for name in table.primary_key):  # NaN, and two zeros
-        raise _NoneError
-    named = dict(zip(columns, insert.source.values[0], strict=True))
-    row = {column.name: named.get(column.name) or default_value(column) for column in table.columns}
-    given = tuple(_given_value(insert, row[column.name], column.type) for column in table.columns)
-    if insert.mode in _CONFLICTS:
-        return RowUpsert(given, {}, None, _CONFLICTS[insert.mode]), _uses(given)
-    assigned: dict[str, GivenValue] = {}
-    computed: dict[str, Words] = {}
-    for name, written in _changed(insert, columns).items():
-        value = _value_of(insert, written, row, table.column(name))
-        if value is None:
-            computed[name] = _in_terms_of_row(insert, written.span, row)
+    def changes(self) -> Composed:
+        """The query for the row changes."""
+        insert = self.insert
+        composer = Composer(insert.sql, insert.parameters, insert.ctes).say("SELECT ")
+        absent = [column.name for column in insert.table.columns if column.name not in self.columns]
+        if insert.mode is InsertMode.APPEND:
+            values: dict[str, Words] = {column.name: (quoted(column.name),) for column in insert.table.columns}
+            row_changes_items(composer, insert.target, (action_text(RowAction.INSERT),), values, is_there=False)
+            insert.say_rows(composer.say(" FROM "), self.columns, absent)
         else:
-            assigned[name] = _given_value(insert, value, table.column(name).type)
-    where = None if insert.update is None else insert.update.condition
-    condition = None if where is None else _in_terms_of_row(insert, where, row)
-    uses = _uses((*given, *assigned.values()))
-    if not computed and condition is None:
-        return RowUpsert(given, assigned), uses
-    fragment, uses_there = _compiled(insert, computed, condition, plan)
-    return RowUpsert(given, assigned, fragment), uses | uses_there
+            self._say_merged(composer, absent)
+        return composer.finish()
+
+    @property
+    def keeps_plain_keys(self) -> bool:
+        """Whether the keys of the rows are literals and parameters, and no row that is there gets another one."""
+        keys = self.insert.table.primary_key
+        return self._has_plain_keys and not any(name in keys for name in self._changed())
+
+    def keys(self) -> Composed:
+        """The query for the keys of the rows that are there, of an INSERT whose rows have plain keys.
+
+        It reads the partitions of the table that the query for the row changes reads.
+        """
+        keys = ", ".join(map(quoted, self.insert.table.primary_key))
+        composer = Composer(self.insert.sql, self.insert.parameters).say(f"SELECT {keys} ")
+        self._say_keys(composer)
+        return composer.finish()
+
+    def _changed(self) -> dict[str, Value]:
+        """The new values of a row that is there."""
+        insert = self.insert
+        if insert.update is not None:
+            return insert.update.assignments
+        if insert.mode is not InsertMode.UPSERT:
+            return {}
+        given = (name for name in self.columns if name not in insert.table.primary_key)
+        return {name: Value(None, False, default=f"{_EXCLUDED}.{quoted(name)}") for name in given}
+
+    def _say_merged(self, composer: Composer, absent: Sequence[str]) -> None:
+        """The rows as they are given, or as those that are there are changed by them."""
+        insert, target, table = self.insert, self.insert.target, self.insert.table
+        keys = table.primary_key
+        is_new = f"CASE WHEN {column_of(target, keys[0])} IS NULL THEN "
+        changed = self._changed()
+        values: dict[str, Words] = {}
+        for column in table.columns:
+            name = column.name
+            stays: Words = (column_of(target, name),)
+            then = cast_words(changed[name].words, column.type) if name in changed else stays
+            values[name] = (f"{is_new}{_EXCLUDED}.{quoted(name)} ELSE ", *then, " END")
+        action = f"{is_new}{action_text(RowAction.INSERT)} ELSE {action_text(RowAction.UPDATE)} END"
+        row_changes_items(composer, target, (action,), values)
+        fields = ", ".join(f"{text_literal(column.name)}: {quoted(column.name)}" for column in table.columns)
+        composer.say(f" FROM (SELECT {{{fields}}} AS {_EXCLUDED} FROM ")
+        if isinstance(insert.source, ValuesRows) and len(insert.source.values) == 1:
+            insert.say_rows(composer, self.columns, absent)
+        else:
+            insert.say_rows(composer.say('(SELECT *, row_number() OVER () AS "row" FROM '), self.columns, absent)
+            distinct = ", ".join(map(quoted, keys))
+            composer.say(f') QUALIFY row_number() OVER (PARTITION BY {distinct} ORDER BY "row") = 1')
+        composer.say(') AS "source row" LEFT JOIN ')
+        if self._has_plain_keys:
+            composer.say("(SELECT * ")
+            self._say_keys(composer)
+            composer.say(f") AS {quoted(target.alias)}")
+        else:
+            composer.say(target_text(target))
+        composer.say(" ON ", " AND ".join(f"{column_of(target, name)} = excluded.{quoted(name)}" for name in keys))
+        if insert.mode is InsertMode.IGNORE:
+            composer.say(f" WHERE {column_of(target, keys[0])} IS NULL")
+        elif insert.update is not None and insert.update.condition is not None:
+            composer.say(f" WHERE {column_of(target, keys[0])} IS NULL OR (", insert.update.condition, ")")
+
+    @property
+    def _has_plain_keys(self) -> bool:
+        """Whether the keys of the rows are literals and parameters, which have the same value everywhere."""
+        source, keys = self.insert.source, self.insert.table.primary_key
+        if (
+            not isinstance(source, ValuesRows)
+            or len(source.values) > _KEYS_MAX
+            or not set(keys) <= set(self.columns)
+            or self.insert.ctes is not None
+        ):
+            return False
+        return all(row[self.columns.index(name)].is_plain for row in source.values for name in keys)
+
+    def _say_keys(self, composer: Composer) -> None:
+        """The table, reduced to the keys of the rows."""
+        table, source = self.insert.table, self.insert.source
+        assert isinstance(source, ValuesRows)
+        composer.say(f"FROM {target_text(ChangeTarget(table, table.name, 0))} WHERE ")
+        for number, row in enumerate(source.values):
+            composer.say(" OR " if number else "")
+            for position, name in enumerate(table.primary_key):
+                value = row[self.columns.index(name)]
+                composer.say(" AND " if position else "(", f"{quoted(name)} = CAST(")
+                composer.say(*value.words, f" AS {table.column(name).type})")
+            composer.say(")")
+
+    def upsert(self, plan: PlanQuery) -> tuple[RowUpsert, TypeUses] | None:
+        """The form without DuckDB, if it has one.
+
+        The planner has to know what the values of DO UPDATE mean, and it knows that of an UPDATE. So the assignments
+        are planned as those of an UPDATE in which each value of ``excluded`` is replaced by what it stands for: for the
+        row ``VALUES (?, ?)``, ``v + excluded.v`` is ``v + CAST($2 AS BIGINT)``. Only a form that the arrow kernel has
+        is taken. It is asked for only where the one row has plain keys, and the assignments leave keys as they are.
+
+        Args:
+            plan: Plans a query of the statement.
+
+        Returns:
+            The form, and the parameters on whose types it depends; or None, also where the statement is invalid.
+
+        Cost: that of planning an UPDATE, where DO UPDATE computes something or has a condition.
+        """
+        try:
+            return self._upsert(plan)
+        except (_NoneError, Error):  # the query for the row changes says what is wrong
+            return None
+
+    def _upsert(self, plan: PlanQuery) -> tuple[RowUpsert, TypeUses]:
+        insert, table = self.insert, self.insert.table
+        names = {folded(name) for name in (table.name, insert.target.alias, *(column.name for column in table.columns))}
+        if not isinstance(insert.source, ValuesRows) or _EXCLUDED in names:
+            raise _NoneError
+        if any(table.column(name).type.is_float for name in table.primary_key):  # NaN, and two zeros
+            raise _NoneError
+        named = dict(zip(self.columns, insert.source.values[0], strict=True))
+        row = {column.name: named.get(column.name) or default_value(column) for column in table.columns}
+        given = tuple(_given_value(insert, row[column.name], column.type) for column in table.columns)
+        if insert.mode in _CONFLICTS:
+            return RowUpsert(given, {}, None, _CONFLICTS[insert.mode]), _uses(given)
+        assigned: dict[str, GivenValue] = {}
+        computed: dict[str, Words] = {}
+        for name, written in self._changed().items():
+            value = _value_of(insert, written, row, table.column(name))
+            if value is None:
+                computed[name] = _in_terms_of_row(insert, written.span, row)
+            else:
+                assigned[name] = _given_value(insert, value, table.column(name).type)
+        where = None if insert.update is None else insert.update.condition
+        condition = None if where is None else _in_terms_of_row(insert, where, row)
+        uses = _uses((*given, *assigned.values()))
+        if not computed and condition is None:
+            return RowUpsert(given, assigned), uses
+        fragment, uses_there = _compiled(insert, computed, condition, plan)
+        return RowUpsert(given, assigned, fragment), uses | uses_there
 
 
 def _uses(values: Iterable[GivenValue]) -> TypeUses:

@@ -16,7 +16,7 @@ each kind, in which only the names are visible that the dialect allows there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -28,6 +28,7 @@ from secateur.planner.dml.assignments import read_assignments
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.row_changes import (
     Change,
+    ChangeText,
     action_text,
     column_of,
     read_returning,
@@ -36,7 +37,6 @@ from secateur.planner.dml.row_changes import (
 )
 from secateur.planner.dml.target import is_alias, read_target
 from secateur.planner.dml.values import Value, Words, cast_words, default_value, of_columns, read_columns, read_list
-from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import (
     TextSpan,
@@ -194,24 +194,16 @@ class Merge(Change):
         }
 
 
-def read_merge(
-    cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None
-) -> Merge:
+def read_merge(text: ChangeText) -> Merge:
     """Read a MERGE statement.
 
-    Args:
-        cursor: At the word MERGE; its tokens have numbered parameters.
-        parameters: As read from the same tokens.
-        find: The catalog's lookup by name.
-        ctes: The WITH clause in front of it.
-
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError, UnknownColumnError: With the position of the name.
         ProgrammingError: A list of values with fewer or more values than columns.
     """
+    cursor = text.cursor
     cursor.expect("MERGE", "INTO")
-    target = read_target(cursor, find)
+    target = read_target(cursor, text.find)
     cursor.expect("USING")
     source, alias = _read_source(cursor)
     on: TextSpan | tuple[str, ...]
@@ -230,8 +222,8 @@ def read_merge(
             message = f"this clause is never reached: a WHEN {clause.kind.value} without a condition stands before it"
             raise cursor.error(SqlSyntaxError, message, offset, len("WHEN"))
         clauses.append(clause)
-    returning = read_returning(cursor, target, parameters, with_action=True)
-    return Merge(cursor.sql, parameters, target, ctes, returning, source, alias, on, tuple(clauses))
+    returning = read_returning(cursor, target, text.parameters, with_action=True)
+    return Merge(cursor.sql, text.parameters, target, text.ctes, returning, source, alias, on, tuple(clauses))
 
 
 def _read_source(cursor: TokenCursor) -> tuple[TextSpan, str]:

@@ -21,7 +21,7 @@ from secateur.partitioning.types.column_type import TEXTUAL, TypeKind
 from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.functions import UNNESTING, aggregate_names
 from secateur.planner.dml.composed import Composed, Composer
-from secateur.planner.dml.target import ChangeTarget
+from secateur.planner.dml.target import ChangeTarget, FindTable
 from secateur.planner.dml.values import Value, Words, default_value, item
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
@@ -34,6 +34,23 @@ from secateur.protocol.tokens import Privilege
 
 MERGE_ACTION: Final = "merge_action"
 """The function that returns the action on the row, in the RETURNING of a MERGE."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeText:
+    """A statement that changes rows, before it is read.
+
+    Attributes:
+        cursor: At its first word; its tokens have numbered parameters.
+        parameters: As read from the same tokens.
+        find: Finds a table.
+        ctes: The WITH clause in front of it.
+    """
+
+    cursor: TokenCursor
+    parameters: Parameters
+    find: FindTable
+    ctes: TextSpan | None
 
 
 @dataclass(frozen=True, slots=True)

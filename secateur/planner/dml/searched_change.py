@@ -13,18 +13,17 @@ matches several rows of FROM takes the values of one of them. Columns of the pri
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from secateur.engine.sql.row_changes import RowAction
 from secateur.errors import ProgrammingError
-from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.functions import UNNESTING
 from secateur.planner.dml.assignments import read_assignments
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.row_changes import (
     Change,
+    ChangeText,
     action_text,
     column_of,
     of_other_rows,
@@ -32,10 +31,9 @@ from secateur.planner.dml.row_changes import (
     row_changes_items,
     target_text,
 )
-from secateur.planner.dml.target import ChangeTarget, read_relation, read_target
+from secateur.planner.dml.target import ChangeTarget, FindTable, read_relation, read_target
 from secateur.planner.dml.values import Value, item
 from secateur.planner.statement import PlannedSelect
-from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.syntax import compared_trees, nodes_of
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor, read_expression
@@ -123,23 +121,15 @@ class SearchedChange(Change):
         return composer.finish()
 
 
-def read_searched_change(
-    cursor: TokenCursor, parameters: Parameters, find: Callable[[str], TableDef], ctes: TextSpan | None
-) -> SearchedChange:
+def read_searched_change(text: ChangeText) -> SearchedChange:
     """Read an UPDATE, DELETE or TRUNCATE statement.
 
-    Args:
-        cursor: At its first word; its tokens have numbered parameters.
-        parameters: As read from the same tokens.
-        find: The catalog's lookup by name.
-        ctes: The WITH clause in front of it.
-
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError, UnknownColumnError: With the position of the name.
         ProgrammingError: A column is assigned twice.
         NotSupportedError: A form that we do not have.
     """
+    cursor, find, parameters = text.cursor, text.find, text.parameters
     if cursor.at("TRUNCATE"):
         return SearchedChange(cursor.sql, parameters, _read_truncated(cursor, find), None, None, RowAction.DELETE, {})
     values: dict[str, Value] = {}
@@ -157,10 +147,10 @@ def read_searched_change(
     separator = "',', " if values else ""
     where = _read_where(cursor, f"{separator}{joins}, WHERE or the end of the statement")
     returning = read_returning(cursor, target, parameters)
-    return SearchedChange(cursor.sql, parameters, target, ctes, returning, action, values, sources, where)
+    return SearchedChange(cursor.sql, parameters, target, text.ctes, returning, action, values, sources, where)
 
 
-def _read_truncated(cursor: TokenCursor, find: Callable[[str], TableDef]) -> ChangeTarget:
+def _read_truncated(cursor: TokenCursor, find: FindTable) -> ChangeTarget:
     cursor.expect("TRUNCATE")
     cursor.accept("TABLE")
     if any(cursor.at_ahead(2 * cursor.at_ahead(1, ".") + 1, *words) for words in _OF_OTHERS):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from secateur.errors import UnknownTableError
 from secateur.partitioning.tables.table import TableDef
 from secateur.planner.text.token_cursor import TokenCursor, is_name
 
 _R = TypeVar("_R")
+FindTable: TypeAlias = Callable[[str], TableDef]
+"""The catalog's lookup by name."""
 
 _BEHIND: Final = ("WHERE", "SET", "USING", "FROM", "ON", "RETURNING")
 """Words that may follow a table, and so are not its alias."""
@@ -58,7 +60,7 @@ def found(cursor: TokenCursor, name: str, find: Callable[[str], _R]) -> _R:
         ) from None
 
 
-def read_target(cursor: TokenCursor, find: Callable[[str], TableDef], *, of_insert: bool = False) -> ChangeTarget:
+def read_target(cursor: TokenCursor, find: FindTable, *, of_insert: bool = False) -> ChangeTarget:
     """The table that comes next, with its alias if it has one.
 
     Args:

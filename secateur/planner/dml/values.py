@@ -97,9 +97,6 @@ def read_list(
     Args:
         cursor: At the parenthesis.
         read: Reads one of them.
-
-    Raises:
-        SqlSyntaxError: At the first token that cannot be.
     """
     cursor.expect("(")
     values = [read(cursor)]

@@ -204,7 +204,7 @@ def _pruning(
     trees = [_shown(scan.tree, statement) for scan in plan.scans]
     names = parameter_titles(plan)
     scans = zip(plan.scans, outer.bounds, trees, outer.filters, outer.estimated_rows, strict=True)
-    only_keys = all(step.use is SubqueryUse.KEYS for step in steps)
+    only_keys = all(step.step.use is SubqueryUse.KEYS for step in steps)
     found = "the keys of the join are" if only_keys else "the values of the subquery are"
     facts = [
         replace(
@@ -238,7 +238,7 @@ def _pruning(
         "scans": [*(scan_json(fact) for fact in facts), *(scan for step in steps for scan in step.pruning["scans"])],
     }
     if steps:
-        rules = (JOIN_KEYS_FIRST if step.use is SubqueryUse.KEYS else MATERIALIZE_SUBQUERY for step in steps)
+        rules = (JOIN_KEYS_FIRST if step.step.use is SubqueryUse.KEYS else MATERIALIZE_SUBQUERY for step in steps)
         pruning["rewrites"] = list(dict.fromkeys(rules))
     if outer.colocated:
         aliases = {fact.scan.relation: fact.scan.alias for fact in facts}
@@ -263,9 +263,7 @@ def _explain_step(step: PlannedStep, first: int, whole: PlannedSelect, view: Cat
     parameters = tuple(range(first, first + step.parameter_count))
     names = parameter_titles(whole.plan)
     text = with_parameter_names(step.text, names)
-    return ExplainedStep(
-        parameters, step.use, text, explained.text, explained.json["pruning"], step.values_max, step.estimate
-    )
+    return ExplainedStep(step, parameters, text, explained.text, explained.json["pruning"])
 
 
 def _dag(
@@ -316,18 +314,10 @@ def read_explain(cursor: TokenCursor) -> tuple[ExplainFormat, bool]:
                 analyze = True
             else:
                 cursor.expect("FORMAT")
-                form = _format(cursor)
+                form = cursor.one_of(ExplainFormat, "JSON or TEXT")
             if not cursor.accept(","):
                 break
         cursor.expect(")")
     if cursor.at_end or cursor.at("EXPLAIN"):
         raise cursor.expected("a statement to explain")
     return form, analyze
-
-
-def _format(cursor: TokenCursor) -> ExplainFormat:
-    if cursor.accept("JSON"):
-        return ExplainFormat.JSON
-    if cursor.accept("TEXT"):
-        return ExplainFormat.TEXT
-    raise cursor.expected("JSON or TEXT")

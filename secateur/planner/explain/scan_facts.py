@@ -23,6 +23,7 @@ from secateur.planner.explain.external_scans import external_json, external_reas
 from secateur.planner.prune.bounds import ScanBounds
 from secateur.planner.prune.reasons import why_nothing_pruned
 from secateur.planner.stages import ends_on_one_partition
+from secateur.planner.statement import PlannedStep
 from secateur.protocol.access import session_call
 from secateur.protocol.query_parts import SubqueryUse
 
@@ -146,14 +147,12 @@ def _key_values(scan: ScanPlan, bounds: ScanBounds, params: Sequence[Any]) -> li
             for key in product(*values)
             if all(len({repr(key[position]) for position in positions}) == 1 for positions in equal)
         )
-    return sorted(found, key=_order_of_key)
 
+    def order(key: tuple[Any | Domain, ...]) -> list[tuple[bool, Any]]:
+        """Values in their order, then domains in that of their texts."""
+        return [(True, domain_text(one)) if isinstance(one, Domain) else (False, one) for one in key]
 
-def _order_of_key(key: tuple[Any | Domain, ...]) -> tuple[tuple[bool, Any], ...]:
-    """Values in their order, then domains in that of their texts."""
-    return tuple(
-        (isinstance(value, Domain), domain_text(value) if isinstance(value, Domain) else value) for value in key
-    )
+    return sorted(found, key=order)
 
 
 def execution_mode(plan: SelectPlan, facts: Sequence[ScanExplanation], topology: Topology) -> tuple[str, list[str]]:
@@ -251,52 +250,35 @@ class ExplainedStep:
     """A step with its explanation.
 
     Attributes:
+        step: The step.
         parameters: The indexes of the parameters that its values become.
-        use: The use that the rest of the query makes of it.
         sql: The text of the user, or of the planner, with parameters numbered.
         text: The explanation for people.
         pruning: The part of that for programs.
-        values_max: With more values than this the statement runs undivided.
-        estimate: The estimated number of values; None where there is no estimate.
     """
 
+    step: PlannedStep
     parameters: tuple[int, ...]
-    use: SubqueryUse
     sql: str
     text: str
     pruning: dict[str, Any]
-    values_max: int
-    estimate: int | None
 
     def to_json(self) -> dict[str, Any]:
-        reckoned = (
-            {}
-            if self.estimate is None
-            else {"parameters": list(self.parameters), "estimate": self.estimate, "values_max": self.values_max}
-        )
-        return {
-            "parameter": self.parameters[0],
-            "values": self.use.value,
-            "sql": self.sql,
-            **reckoned,
-            "pruning": self.pruning,
-        }
+        found: dict[str, Any] = {"parameter": self.parameters[0], "values": self.step.use.value, "sql": self.sql}
+        if self.step.estimate is not None:
+            found |= {"parameters": list(self.parameters), "estimate": self.step.estimate}
+            found["values_max"] = self.step.values_max
+        return {**found, "pruning": self.pruning}
 
     def lines(self) -> list[str]:
-        names = ", ".join(f"${index + 1}{'' if self.use is SubqueryUse.VALUE else '[]'}" for index in self.parameters)
-        reckoned = (
-            []
-            if self.estimate is None
-            else [
-                (
-                    f"  join keys: about {self.estimate:,} expected; with more than {self.values_max:,}, "
-                    "the statement runs without them"
-                )
-            ]
-        )
+        step, listed = self.step, "" if self.step.use is SubqueryUse.VALUE else "[]"
+        names = ", ".join(f"${index + 1}{listed}" for index in self.parameters)
+        lines = [f"runs first, for {names}: {' '.join(self.sql.split())}"]
+        if step.estimate is not None:
+            expected = f"about {step.estimate:,} expected; with more than {step.values_max:,}"
+            lines.append(f"  join keys: {expected}, the statement runs without them")
         explained = self.text.partition("\ndag:")[0].splitlines()
-        lines = [f"  {line}" for line in explained if not line.startswith("pruning:")]
-        return [f"runs first, for {names}: {' '.join(self.sql.split())}", *reckoned, *lines]
+        return [*lines, *(f"  {line}" for line in explained if not line.startswith("pruning:"))]
 
 
 def needs_values(node: Node, parameter_count: int) -> bool:

@@ -27,7 +27,7 @@ from secateur.planner.prune.truth import Truth
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import COMPARISONS, are_texts
 from secateur.planner.tree.comparisons import PATTERNS as TESTS
-from secateur.planner.tree.rewriting import cast_of
+from secateur.planner.tree.rewriting import is_null, uncast
 
 _CALENDAR: Final = frozenset({TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ})
 
@@ -88,7 +88,7 @@ class ComparisonReader:
 
         A cast to a type that holds all values of a column is passed over.
         """
-        kind = {Truth.TRUE: "COMPARE_EQUAL", Truth.FALSE: "COMPARE_NOTEQUAL"}.get(wanted)
+        kind = "COMPARE_EQUAL" if wanted is Truth.TRUE else "COMPARE_NOTEQUAL" if wanted is Truth.FALSE else ""
         if not isinstance(node, ex.Call) or node.type != kind:
             return None
         left, right = (key_expression(side, self.columns) for side in node.children)
@@ -101,7 +101,7 @@ class ComparisonReader:
         needle, *listed = node.children
         fields = fields_of(needle)
         if fields is not None:
-            rows = [fields_of(row) for row in listed if not _is_null(row)]
+            rows = [fields_of(row) for row in listed if not is_null(row)]
             known = [row for row in rows if row is not None]
             if len(known) < len(rows) or (len(rows) < len(listed) and wanted is not Truth.TRUE):
                 return self._unused(node)
@@ -231,7 +231,8 @@ class ComparisonReader:
                 "the values to keep, with = or IN"
             )
         if not all(isinstance(operand, Constant) for operand in operands):
-            return _tested_box(found.column, ParameterComparison(comparison, tuple(operands), found.comparison_target))
+            test = ParameterComparison(comparison, tuple(operands), found.comparison_target)
+            return (Box.of({found.column: Constraint((Choice(tests=(test,)),))}),)
         values = [operand.value for operand in operands if isinstance(operand, Constant)]
         domain = allowed(found.comparison_target, comparison, values, found.column_type)
         if domain is None and (comparison in PATTERNS or OPERATORS[comparison].negated in PATTERNS):
@@ -374,10 +375,6 @@ class ComparisonReader:
             self.notes.append(text)
 
 
-def _tested_box(column: str, test: ParameterComparison) -> Boxes:
-    return (Box.of({column: Constraint((Choice(tests=(test,)),))}),)
-
-
 def _domain_box(column: str, domain: Domain, column_type: SqlType) -> Boxes:
     if domain.is_everything:
         return UNBOUNDED
@@ -386,15 +383,7 @@ def _domain_box(column: str, domain: Domain, column_type: SqlType) -> Boxes:
     )
 
 
-def _is_null(node: ex.AnyExpression) -> bool:
-    """Whether an expression is NULL, in whatever type."""
-    found = cast_of(node)
-    inner = node if found is None else found[0]
-    return isinstance(inner, ex.BoundConstant) and inner.value.is_null
-
-
 def _is_endless_past(node: ex.AnyExpression) -> bool:
     """Whether an expression is ``-infinity``, cast to a type of dates: there is no earlier one."""
-    while isinstance(node, ex.Call) and (found := cast_of(node)) is not None and not found[1]:
-        node = found[0]
-    return isinstance(node, ex.BoundConstant) and node.value.value == "-infinity"
+    inner = uncast(node, tried=False)
+    return isinstance(inner, ex.BoundConstant) and inner.value.value == "-infinity"

@@ -200,7 +200,7 @@ def index_search(table: TableDef, columns: ScanColumns, conjuncts: Sequence[ex.A
     if not table.indexes or not conjuncts:
         return None
     found = [search for index in table.indexes if (search := _search(table, index, columns, conjuncts)) is not None]
-    return max(found, key=_equalities) if found else None
+    return max(found, key=lambda one: len(one.search.direct.prefix) if one.search.direct else 0) if found else None
 
 
 def _search(
@@ -229,8 +229,3 @@ def _searched(table: TableDef, index: IndexDef, factors: Sequence[Boxes]) -> tup
             break
         columns.append(name)
     return tuple(columns)
-
-
-def _equalities(search: IndexSearch) -> int:
-    direct = search.search.direct
-    return 0 if direct is None else len(direct.prefix)

@@ -198,15 +198,15 @@ class _AsBound(BoundText):
 _AS_BOUND: Final = _AsBound()
 
 
-def sql_as_bound(expression: ex.AnyExpression, columns: Sequence[str] = ()) -> str:
-    """The text of an expression over columns with these texts.
+def sql_as_bound(expression: ex.AnyExpression) -> str:
+    """The text of an expression without columns, with every cast that DuckDB has bound.
 
-    It has every cast that DuckDB has bound, also where it would make the cast by itself.
+    Also with those that it would make by itself.
 
     Raises:
         Unprintable: A part has no text.
     """
-    return expression_sql(expression, columns, _AS_BOUND)
+    return expression_sql(expression, (), _AS_BOUND)
 
 
 def list_parameter(node: ex.AnyExpression) -> int | None:

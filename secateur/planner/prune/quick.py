@@ -51,16 +51,8 @@ Arithmetic of other widths overflows elsewhere.
 """
 _FUNCTIONS: Final = {signature: function for function, listed in _SIGNATURES.items() for signature in listed}
 _UNITS: Final = {
-    "to_microseconds": "microsecond",
-    "to_milliseconds": "millisecond",
-    "to_seconds": "second",
-    "to_minutes": "minute",
-    "to_hours": "hour",
-    "to_days": "day",
-    "to_weeks": "week",
-    "to_months": "month",
-    "to_quarters": "quarter",
-    "to_years": "year",
+    f"to_{unit}s": unit
+    for unit in ("microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year")
 }
 _INTEGERS: Final = frozenset({"INTEGER", "BIGINT"})
 _NUMBERS: Final = _INTEGERS | {"DOUBLE"}

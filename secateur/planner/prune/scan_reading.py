@@ -131,17 +131,7 @@ def bounds_of(
         limit = combination_limit(scheme)
         anywhere = PartitionTree(table.name, scheme, Everywhere(), scheme.live_partition_count, limit)
         return ScanBounds((), anywhere, KeySearch(), None, tuple(sorted(conditions.local)))
-    return bound_scan(
-        table,
-        conditions.names,
-        conditions.conjuncts,
-        local=conditions.local,
-        notes=conditions.notes,
-        is_whole=conditions.is_whole,
-        others=conditions.others,
-        combinations_per_partition=settings.combinations_per_partition,
-        integers=integers,
-    )
+    return bound_scan(table, conditions, settings.combinations_per_partition, integers)
 
 
 def _conditions(query: Query, found: Constrained) -> tuple[ScanConditions, ...]:
@@ -239,13 +229,7 @@ def _read(read: ScanReading) -> bytes:
 
 def bound_scan(
     table: TableDef,
-    names: Sequence[str],
-    conjuncts: Sequence[ex.AnyExpression],
-    *,
-    local: frozenset[int],
-    notes: Sequence[str] = (),
-    is_whole: bool = True,
-    others: Sequence[str] = (),
+    conditions: ScanConditions,
     combinations_per_partition: int = COMBINATIONS_PER_PARTITION,
     integers: frozenset[int] = frozenset(),
 ) -> ScanBounds:
@@ -253,16 +237,12 @@ def bound_scan(
 
     Args:
         table: The table.
-        names: The name of the column that each input column is; those behind them are other tables' columns.
-        conjuncts: What certainly holds for the rows of the scan that the statement needs.
-        local: The indexes of those that the user wrote about this scan alone.
-        notes: Why other predicates about the key do not reach the scan, in the user's terms.
-        others: The names of other tables' columns in the conjuncts, for messages.
-        is_whole: Whether these are all predicates of the statement on the scan.
+        conditions: What holds for the rows of the scan that the statement needs.
         combinations_per_partition: As in :class:`~secateur.planner.binding.catalog_view.PlanSettings`.
         integers: The indexes of the parameters that are integers in every execution.
     """
-    scheme, columns = table.scheme, ScanColumns.of(table, names, others)
+    scheme, conjuncts = table.scheme, conditions.conjuncts
+    columns = ScanColumns.of(table, conditions.names, conditions.others)
     reader = PredicateReader(dict(scheme.types), columns, integers)
     read = reader.read_conjuncts(conjuncts)
     keys_reader, keys_read = read_keys(table, reader, conjuncts, read)
@@ -274,11 +254,11 @@ def bound_scan(
         boxes != UNBOUNDED and is_key_comparison(each, table, columns)
         for each, boxes in zip(conjuncts, keys_read, strict=True)
     ]
-    keys, is_searched = key_search(table, key_factors, is_complete=is_whole and all(decisive))
+    keys, is_searched = key_search(table, key_factors, is_complete=conditions.is_whole and all(decisive))
     if keys.bounds is None:
         keys = structs.replace(keys, index=index_search(table, columns, conjuncts))
     residual = tuple(
-        index for index in range(len(conjuncts)) if index in local and not (is_searched and decisive[index])
+        index for index in range(len(conjuncts)) if index in conditions.local and not (is_searched and decisive[index])
     )
     total, limit = scheme.live_partition_count, combination_limit(scheme, combinations_per_partition)
     if table.replicated:
@@ -288,7 +268,7 @@ def bound_scan(
     root = Nothing() if NOWHERE in key_factors else intersect(map(unite, nodes))
     reason = None
     if isinstance(root, All):
-        reason = why_not_pruned(table, factors, [*notes, *reader.notes], overflows)
+        reason = why_not_pruned(table, factors, [*conditions.notes, *reader.notes], overflows)
     if not isinstance(root, Nothing):
         root = intersect(map(unite, at_binding(factors, nodes, dict(scheme.types))))
     return ScanBounds(factors, PartitionTree(table.name, scheme, root, total, limit), keys, reason, residual)

@@ -42,6 +42,7 @@ from secateur.planner.constrain.descent import ScanConditions
 from secateur.planner.constrain.lists import searched_parameter
 from secateur.planner.constrain.numbering import ScanColumn
 from secateur.planner.cost_model import CostModel
+from secateur.planner.gathered import QueryInputs
 from secateur.planner.prune.bounds import ScanBounds
 from secateur.planner.prune.scan_reading import (
     QueryReading,
@@ -112,33 +113,16 @@ class _Build:
 
 
 @dataclass(frozen=True, slots=True)
-class _KeyStep:
-    """A step, not planned yet.
-
-    Attributes:
-        text: The query of the keys.
-        before: The types of the parameters that steps before it give.
-        values_max: With more keys than this the statement runs undivided.
-        estimate: About how many keys there are.
-    """
-
-    text: str
-    before: tuple[str, ...]
-    values_max: int
-    estimate: int
-
-
-@dataclass(frozen=True, slots=True)
 class JoinKeys:
     """A statement that runs better if keys of its joins are found first.
 
     Attributes:
-        steps: The queries that find them.
+        steps: Plan the queries that find them.
         watched: The scans whose keys they are.
         bounds: The resulting bounds of each scan.
     """
 
-    steps: tuple[_KeyStep, ...]
+    steps: tuple[Callable[[PlanStep], PlannedStep], ...]
     watched: tuple[int, ...]
     bounds: tuple[ScanBounds, ...]
 
@@ -153,16 +137,7 @@ class JoinKeys:
         Never raises if a step cannot be planned: then only the ordinary plan is used. Cost: a plan for each step.
         """
         try:
-            steps = tuple(
-                PlannedStep(
-                    step.text,
-                    plan_step(f"{step.text}\nLIMIT {step.values_max + 1}", step.before),
-                    SubqueryUse.KEYS,
-                    step.values_max,
-                    step.estimate,
-                )
-                for step in self.steps
-            )
+            steps = tuple(planned(plan_step) for planned in self.steps)
         except DatabaseError:
             return statement
         plan = statement.plan
@@ -178,29 +153,22 @@ class JoinKeys:
 
 
 def find_join_keys(
-    query: Query,
-    read: QueryReading,
-    rows_of: Mapping[str, ScanRows],
-    statistics_snapshot: StatisticsSnapshot,
-    first: int,
-    settings: PlanSettings,
+    inputs: QueryInputs, statistics_snapshot: StatisticsSnapshot, settings: PlanSettings
 ) -> JoinKeys | None:
     """Find the join keys that are worth finding first.
 
     Args:
-        query: The bound query, which has the same answer whenever it is computed.
-        read: Its scans and their bounds.
-        rows_of: The rows of each scan that it may need.
+        inputs: The query, which has the same answer whenever it is computed.
         statistics_snapshot: The statistics of the tables.
-        first: The index of the first parameter that a step fills.
         settings: The session's settings for the plan.
 
     Returns:
         None when there is nothing to gain. Cost: some microseconds for a statement over small tables, or of one scan.
     """
+    query, read = inputs.query, inputs.read
     if RULE in settings.disabled_rules or len(query.scans) < 2 or isinstance(read.plan, Unreadable):
         return None
-    model = settings.cost_model
+    model, first = settings.cost_model, query.parameters.total
     large = {scan.scan.relation for scan in read.scans if _is_large(scan, statistics_snapshot, first, model)}
     if not large:
         return None
@@ -209,7 +177,7 @@ def find_join_keys(
         for scan in read.scans
         if (side := _side(scan, statistics_snapshot, first, model)) is not None
     }
-    return _Search(query, read, rows_of, sides, first, settings).found(
+    return _Search(query, read, inputs.rows_of, sides, first, settings).found(
         [side for side in sides.values() if side.relation in large]
     )
 
@@ -373,7 +341,7 @@ class _Search:
 
     def _step(
         self, build: _Build, held: ScanConditions, lists: Mapping[ScanColumn, int], bounds: Sequence[ScanBounds]
-    ) -> _KeyStep:
+    ) -> Callable[[PlanStep], PlannedStep]:
         """Return the query of a side's keys: of the rows that pass its own predicates, and the lists known by then."""
         read = build.side.read
         before = min(lists[ScanColumn(build.side.relation, column)] for column in build.columns)
@@ -393,7 +361,13 @@ class _Search:
             for column, index in sorted(lists.items(), key=lambda item: item[1])
             if index < before
         )
-        return _KeyStep(text, types, values_max, max(round(build.keys), 1))
+        estimate = max(round(build.keys), 1)
+
+        def planned(plan_step: PlanStep) -> PlannedStep:
+            bounded = plan_step(f"{text}\nLIMIT {values_max + 1}", types)
+            return PlannedStep(text, bounded, SubqueryUse.KEYS, values_max, estimate)
+
+        return planned
 
 
 def _keys_of(probe: _Side) -> set[ScanColumn]:

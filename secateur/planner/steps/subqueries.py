@@ -69,9 +69,8 @@ def find_subqueries(tokens: Sequence[Token]) -> tuple[Subquery, ...]:
         elif token.word == ")" and len(nesting) > 1:
             opening, inner = nesting.pop()
             use = _use(tokens, opening, index)
-            nesting[-1][1].extend(
-                inner if use is None else [Subquery(use, opening, index, _is_whole(tokens, index), tuple(inner))]
-            )
+            is_whole = index + 1 == len(tokens) or tokens[index + 1].word in _ENDS
+            nesting[-1][1].extend(inner if use is None else [Subquery(use, opening, index, is_whole, tuple(inner))])
     return tuple(found for _, inside in nesting for found in inside)
 
 
@@ -83,10 +82,6 @@ def _use(tokens: Sequence[Token], opening: int, closing: int) -> SubqueryUse | N
     if before == "IN" or (before in ("ANY", "SOME") and opening > 1 and tokens[opening - 2].word in ("=", "==")):
         return SubqueryUse.LIST
     return SubqueryUse.VALUE if before in _LEADING or (before in _BEGINNINGS and behind in _COMPARISONS) else None
-
-
-def _is_whole(tokens: Sequence[Token], closing: int) -> bool:
-    return closing + 1 == len(tokens) or tokens[closing + 1].word in _ENDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,11 +36,12 @@ _ALL_TABLES: Final = (
     " column_names, list(data_type ORDER BY position) AS column_types, false AS temporary FROM secateur.columns GROUP"
     " BY table_name ORDER BY name"
 )
-_DATABASES: Final = "SELECT 'secateur' AS database_name"
-_SCHEMAS: Final = (
-    "SELECT 'secateur' AS database_name, schema_name, schema_name = 'main' AS current FROM information_schema.schemata"
-    " ORDER BY schema_name"
-)
+_LISTED: Final = {
+    ("ALL", "TABLES"): _ALL_TABLES,
+    ("DATABASES",): "SELECT 'secateur' AS database_name",
+    ("SCHEMAS",): "SELECT 'secateur' AS database_name, schema_name, schema_name = 'main' AS current"
+    " FROM information_schema.schemata ORDER BY schema_name",
+}
 _SYSTEM_TABLES: Final = {
     "members": "id",
     "jobs": "submitted DESC",
@@ -55,37 +56,28 @@ _SYSTEM_TABLES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class ShowQuery:
-    """The statement is this query."""
+class AboutQuery:
+    """A statement about a query of the user.
 
-    sql: str
-
-
-@dataclass(frozen=True, slots=True)
-class DescribedQuery:
-    """The columns of a query of the user are asked for; its tokens."""
+    Attributes:
+        tokens: Those of the query.
+        is_summary: Whether minimum, maximum and the like of every column are asked for, or else the columns.
+    """
 
     tokens: tuple[Token, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SummarizedQuery:
-    """Minimum, maximum and the like of every column of a query of the user are asked for; its tokens."""
-
-    tokens: tuple[Token, ...]
+    is_summary: bool
 
 
 def read_show(
     cursor: TokenCursor, find: Callable[[TokenCursor], TableDef | ViewDef | ExternalTable]
-) -> ShowQuery | DescribedQuery | SummarizedQuery:
-    """Read a statement that begins with SHOW, DESCRIBE, DESC or SUMMARIZE.
+) -> str | AboutQuery:
+    """Read a statement that begins with SHOW, DESCRIBE, DESC or SUMMARIZE: the query that answers it.
 
     Args:
         cursor: At that word.
         find: Reads the name of a table or view, and finds it.
 
     Raises:
-        SqlSyntaxError: At the first token that cannot be.
         UnknownTableError: With the position of the name.
     """
     word = cursor.take().text.upper()
@@ -93,30 +85,27 @@ def read_show(
         if cursor.at_end:
             raise cursor.expected("a table or a query")
         if any(map(cursor.at, _QUERIES)):
-            return SummarizedQuery(cursor.rest())
+            return AboutQuery(cursor.rest(), is_summary=True)
         return _ended(cursor, summarized_sql(f"SELECT * FROM {quoted(find(cursor).name)}"))
     if word == "SHOW":
         if cursor.accept("TABLES"):
             if cursor.accept("FROM"):
                 cursor.expect("MAIN")
             return _ended(cursor, _TABLES)
-        if cursor.accept("ALL", "TABLES"):
-            return _ended(cursor, _ALL_TABLES)
-        if cursor.accept("DATABASES"):
-            return _ended(cursor, _DATABASES)
-        if cursor.accept("SCHEMAS"):
-            return _ended(cursor, _SCHEMAS)
+        for words, sql in _LISTED.items():
+            if cursor.accept(*words):
+                return _ended(cursor, sql)
         if cursor.accept("CREATE", "TABLE") or cursor.accept("CREATE", "VIEW"):
             return _ended(cursor, f"SELECT sql FROM secateur.tables WHERE table_name = {_text(find(cursor).name)}")
         if (named := _system_table(cursor)) is not None:
             with suppress(UnknownTableError, AuthenticationError):
-                return ShowQuery(described_relation_sql(find(cursor)))
-            return ShowQuery(f"SELECT * FROM secateur.{named} ORDER BY {_SYSTEM_TABLES[named]}")
+                return described_relation_sql(find(cursor))
+            return f"SELECT * FROM secateur.{named} ORDER BY {_SYSTEM_TABLES[named]}"
         cursor.accept("COLUMNS", "FROM")
     elif any(map(cursor.at, _QUERIES)):
-        return DescribedQuery(cursor.rest())
+        return AboutQuery(cursor.rest(), is_summary=False)
     if cursor.at_end:
-        return ShowQuery(_ALL_TABLES)
+        return _ALL_TABLES
     cursor.accept("TABLE")
     return _ended(cursor, described_relation_sql(find(cursor)))
 
@@ -138,9 +127,9 @@ def _system_table(cursor: TokenCursor) -> str | None:
     return name if name in _SYSTEM_TABLES and cursor.peek(1) is None else None
 
 
-def _ended(cursor: TokenCursor, sql: str) -> ShowQuery:
+def _ended(cursor: TokenCursor, sql: str) -> str:
     cursor.expect_end()
-    return ShowQuery(sql)
+    return sql
 
 
 def described_relation_sql(relation: TableDef | ViewDef | ExternalTable) -> str:

@@ -186,7 +186,7 @@ def read_parameters(
     while position < len(tokens):
         token = tokens[position]
         position += 1
-        if token.word == "@":
+        if token.text == "@" and token.word:
             raise located(
                 NotSupportedError,
                 "the operator @ is not supported: write abs(...), or ? or $name for a parameter",

@@ -116,7 +116,7 @@ class Syntax:
         A name that a common table expression has taken is none, within its reach.
         """
         found: list[TableName] = []
-        described = self._described()
+        described: dict[tuple[str, ...], list[tuple[int, int]]] = {}
         pending: list[tuple[Any, frozenset[str]]] = [(self.node, frozenset())]
         while pending:
             item, hidden = pending.pop()
@@ -128,12 +128,13 @@ class Syntax:
                 pending.append((body, hidden))
                 hidden |= {name}
             if item.get("type") == "BASE_TABLE" and ("schema_name" in item or folded(item["table_name"]) not in hidden):
-                path = _path_of(item)
+                path = tuple(item[key] for key in ("catalog_name", "schema_name", "table_name") if item.get(key))
                 start = self.start(item)
                 opening = at = self.token_at(start)
                 if self.tokens[at + 1 : at + 2] and self.tokens[at + 1].word == ":" and "alias" in item:
                     opening = at = at + 2  # behind the alias of ``FROM x: t``
                 if start < 0:  # the parser tells no place of it
+                    described = described or self._described()
                     if not described[path]:
                         message = f"{'.'.join(path)} is named in a way that is not supported: write FROM and the name"
                         raise NotSupportedError(message)
@@ -350,11 +351,6 @@ def list_membership(node: SyntaxNode) -> tuple[SyntaxNode, SyntaxNode] | None:
             return None if "filter" in item else (searched, parameter)
         case _:
             return None
-
-
-def _path_of(table: SyntaxNode) -> tuple[str, ...]:
-    """The parts of the name of a table."""
-    return tuple(table[key] for key in ("catalog_name", "schema_name", "table_name") if table.get(key))
 
 
 def _counts_distinct_rows(query: SyntaxNode) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final, TypeVar
 
 from secateur.errors import Error, NotSupportedError, SqlSyntaxError
@@ -12,6 +13,7 @@ from secateur.planner.text.tokens import Token, TokenKind
 
 _E = TypeVar("_E", bound=Error)
 _T = TypeVar("_T")
+_K = TypeVar("_K", bound=Enum)
 OPENING: Final = frozenset("([{")
 CLOSING: Final = frozenset(")]}")
 
@@ -19,7 +21,8 @@ CLOSING: Final = frozenset(")]}")
 class TokenCursor:
     """A position in the tokens of one statement.
 
-    Keywords are compared by their upper-case text.
+    Keywords are compared by their upper-case text. Whatever reads from one raises a :class:`SqlSyntaxError`, with its
+    position, at the first token that cannot be.
     """
 
     def __init__(self, sql: str, tokens: Sequence[Token]) -> None:
@@ -151,6 +154,23 @@ class TokenCursor:
     def integer(self, what: str) -> int:
         """A whole number, possibly with a minus."""
         return -self.natural(what) if self.accept("-") else self.natural(what)
+
+    def one_of(self, kinds: type[_K], what: str) -> _K:
+        """Step over the word that a member of an enumeration is."""
+        for kind in kinds:
+            if self.accept(kind.value.upper()):
+                return kind
+        raise self.expected(what)
+
+    def creates(self, *words: str) -> tuple[bool, bool]:
+        """Step over CREATE and what is made: whether it replaces one, and whether one that exists is left alone."""
+        self.expect("CREATE")
+        or_replace = self.accept("OR", "REPLACE")
+        self.expect(*words)
+        if_not_exists = self.accept("IF", "NOT", "EXISTS")
+        if or_replace and if_not_exists:
+            raise self.expected("OR REPLACE or IF NOT EXISTS, not both")
+        return or_replace, if_not_exists
 
     def expected(self, what: str) -> SqlSyntaxError:
         """The error that something else was expected here."""

@@ -80,13 +80,13 @@ _TOKEN: Final = re.compile(
 )
 _COMMENT_EDGE: Final = re.compile(r"/\*|\*/")
 _KINDS: Final = {
-    **{kind.name: kind for kind in TokenKind},
-    "string_end": TokenKind.STRING,
-    "escaped_end": TokenKind.ESCAPED_STRING,
-    "hex_end": TokenKind.HEX_STRING,
-    "quoted_end": TokenKind.QUOTED,
+    **{kind.name: (kind, kind.name) for kind in TokenKind},
+    "string_end": (TokenKind.STRING, "STRING"),
+    "escaped_end": (TokenKind.ESCAPED_STRING, "ESCAPED_STRING"),
+    "hex_end": (TokenKind.HEX_STRING, "HEX_STRING"),
+    "quoted_end": (TokenKind.QUOTED, "QUOTED"),
 }
-"""The kind of a token by the last group of its match."""
+"""The kind of a token by the last group of its match, and the group of its text."""
 
 
 def tokenize(sql: str) -> list[Token]:
@@ -112,9 +112,9 @@ def tokenize(sql: str) -> list[Token]:
             position = _comment_end(sql, start, position)
             continue
         assert group is not None
-        kind = _KINDS[group]
-        text = found[kind.name]
-        if group.endswith("_end"):
+        kind, name = _KINDS[group]
+        text = found[name]
+        if name != group:  # which ends the text
             if not found[group]:
                 what = "the quoted name" if kind is TokenKind.QUOTED else "the string"
                 raise syntax_error(f"{what} is not closed", sql, start)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, get_args
 
@@ -70,34 +70,34 @@ def relations_in(relation: rel.AnyRelation) -> list[rel.AnyRelation]:
     while pending:
         one = pending.pop()
         found.append(one)
-        pending.extend(reversed(one.children))
+        if one.children:
+            pending.extend(one.children[::-1])
     return found
 
 
 def expressions_of(relation: rel.AnyRelation) -> list[ex.AnyExpression]:
     """The expressions of a relation itself."""
     found: list[ex.AnyExpression] = []
-    for name in node_fields(type(relation)):
-        if name != "children":
-            _add_expressions(getattr(relation, name), found)
+    _add_expressions([getattr(relation, name) for name in node_fields(type(relation)) if name != "children"], found)
     return found
 
 
 # Lists, and no generators: a third of the calls of functions that it took to plan a key look-up were theirs.
 def add_parts(node: Node, found: list[Any]) -> None:
     """Add the expressions directly inside of an expression."""
-    for name in node_fields(type(node)):
-        _add_expressions(getattr(node, name), found)
+    names = node_fields(type(node))
+    if names:
+        _add_expressions([getattr(node, name) for name in names], found)
 
 
-def _add_expressions(value: object, found: list[Any]) -> None:
-    if isinstance(value, ex.Expression):
-        found.append(value)
-    elif isinstance(value, tuple):
-        for one in value:
+def _add_expressions(values: Iterable[object], found: list[Any]) -> None:
+    for one in values:
+        if isinstance(one, ex.Expression):
+            found.append(one)
+        elif isinstance(one, tuple):
             _add_expressions(one, found)
-    elif isinstance(value, Node):
-        add_parts(value, found)
+        elif isinstance(one, Node):
+            add_parts(one, found)
 
 
 def _picked(types: tuple[LogicalType, ...], kept: tuple[int, ...]) -> tuple[LogicalType, ...]:

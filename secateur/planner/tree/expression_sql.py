@@ -19,18 +19,8 @@ from secateur.planner.tree.types import LogicalType, StructInfo
 COMPARISONS: Final = {**NAMES, "COMPARE_NOTEQUAL": "<>"}
 """The sign of each comparison."""
 _LITERAL: Final = re.compile(r"'(?:[^']|'')*'|[-+( ]*[0-9.]+(?:e[-+]?[0-9]+)?\)*|\$\w+|true|false|NULL")
-_EXCLUDED: Final = {
-    "NO_OTHER": "",
-    "CURRENT_ROW": " EXCLUDE CURRENT ROW",
-    "GROUP": " EXCLUDE GROUP",
-    "TIES": " EXCLUDE TIES",
-}
-_WINDOWS: Final = {
-    "WINDOW_RANK_DENSE": "dense_rank",
-    "WINDOW_ROW_NUMBER": "row_number",
-    "WINDOW_PERCENT_RANK": "percent_rank",
-    "WINDOW_CUME_DIST": "cume_dist",
-}
+_WINDOWS: Final = {"WINDOW_RANK_DENSE": "dense_rank"}
+"""The window functions whose names are not in the types of their calls."""
 _OPERATIONS: Final = {
     "COMPARE_IN": "({0} IN ({others}))",
     "COMPARE_NOT_IN": "({0} NOT IN ({others}))",
@@ -214,7 +204,8 @@ class ExpressionPrinter:
         start, unit = self._frame_end(call.start, call.start_expr, items)
         end, other = self._frame_end(call.end, call.end_expr, items)
         unit = unit or other or "RANGE"
-        frame = f"{unit} BETWEEN {start} AND {end}{_EXCLUDED[call.exclude_clause]}"
+        excluded = "" if call.exclude_clause == "NO_OTHER" else f" EXCLUDE {call.exclude_clause.replace('_', ' ')}"
+        frame = f"{unit} BETWEEN {start} AND {end}{excluded}"
         if call.type not in ("WINDOW_AGGREGATE", "WINDOW_FIRST_VALUE", "WINDOW_LAST_VALUE", "WINDOW_NTH_VALUE"):
             frame = "" if frame == "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" else frame
         return f"{_function(name)}({distinct}{arguments}{order}{nulls}){filtered} OVER ({by}{orders}{frame})"

@@ -126,6 +126,19 @@ def cast_of(node: ex.AnyExpression) -> tuple[ex.AnyExpression, bool] | None:
             return None
 
 
+def uncast(node: ex.AnyExpression, *, tried: bool = True) -> ex.AnyExpression:
+    """What stands inside of all casts; TRY_CAST is one of them where ``tried``."""
+    while (found := cast_of(node)) is not None and (tried or not found[1]):
+        node, _ = found
+    return node
+
+
+def is_null(node: ex.AnyExpression) -> bool:
+    """Whether an expression is NULL, in whatever type."""
+    inner = uncast(node)
+    return isinstance(inner, ex.BoundConstant) and inner.value.is_null
+
+
 def bare_column(node: ex.AnyExpression) -> ex.InputColumn | None:
     """The column that an expression is, or a wider integer of the same value."""
     match node:

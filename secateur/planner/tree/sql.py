@@ -141,16 +141,14 @@ class _Printer:
         return _Block(items, _unique(names), source)
 
     def _stagerows(self, relation: rel.LogicalStageRows) -> _Block:
-        alias = f"t{next(self._numbers)}"
-        items = [f"{alias}.{quoted(name)}" for name in relation.names]
-        return _Block(items, list(relation.names), f"{relation.name} AS {alias}")
+        return self._whole(relation.name, relation.names)
 
     def _nothing(self, _: rel.LogicalNothing) -> _Block:
         return _Block(["NULL"], ["c0"], "")  # DuckDB counts a column of it, which nothing reads
 
     def _norows(self, relation: rel.LogicalNoRows) -> _Block:
         items = [f"CAST(NULL AS {type_.sql})" for type_ in relation.return_types]
-        return _Block(items, _names(items), "", _Form.DONE, where=["false"])
+        return _Block(items, _names(len(items)), "", _Form.DONE, where=["false"])
 
     def _values(self, relation: rel.LogicalValues) -> _Block:
         if not isinstance(relation.children[0], rel.LogicalNothing):
@@ -165,8 +163,7 @@ class _Printer:
         name, columns = self._ctes[relation.cte_index]
         if relation.is_recurring:
             raise Unprintable("recurring")
-        alias = f"t{next(self._numbers)}"
-        return _Block([f"{alias}.{quoted(column)}" for column in columns], list(columns), f"{name} AS {alias}")
+        return self._whole(name, columns)
 
     # one input
 
@@ -382,7 +379,7 @@ class _Printer:
             made = [f"EXISTS ({subquery([], [])})"]
         elif all(one.right is not None and one.comparison == "COMPARE_EQUAL" for one in compared):
             values = [self._text_of(one.right, right.items) for one in compared if one.right is not None]
-            inner = subquery(values, _names(values))
+            inner = subquery(values, _names(len(values)))
             made = [f"(({', '.join(self._text_of(one.left, left.items) for one in compared)}) IN ({inner}))"]
         elif len(compared) == 1 and (other := compared[0].right) is not None:
             (one,) = compared
@@ -416,7 +413,7 @@ class _Printer:
     def _with(self, relation: rel.LogicalWith) -> _Block:
         name = f"w{next(self._numbers)}"
         definition = self.block(relation.children[0])
-        columns = [f"c{index}" for index in range(len(definition.items))]
+        columns = _names(len(definition.items))
         self._ctes[relation.table_index] = name, columns
         text = f"{name}({', '.join(columns)}) AS {_MATERIALIZED[relation.materialize]}({definition.sql})"
         block = self.block(relation.children[1])
@@ -426,7 +423,7 @@ class _Printer:
         if relation.ref_recurring or relation.key_targets or relation.payload_aggregates:
             raise Unprintable("USING KEY")
         name = f"w{next(self._numbers)}"
-        columns = [f"c{index}" for index in range(relation.column_count)]
+        columns = _names(relation.column_count)
         self._ctes[relation.table_index] = name, columns
         first, more = (self.block(child).sql for child in relation.children)
         word = "UNION ALL" if relation.union_all else "UNION"
@@ -443,14 +440,16 @@ class _Printer:
 
     def _named(self, source: str, columns: int) -> _Block:
         alias = f"t{next(self._numbers)}"
-        names = [f"c{index}" for index in range(columns)]
+        names = _names(columns)
         return _Block([f"{alias}.{name}" for name in names], names, f"{source} AS {alias}({', '.join(names)})")
 
-    def _closed(self, block: _Block) -> _Block:
+    def _whole(self, source: str, names: Sequence[str]) -> _Block:
+        """All columns of something that has them under these names."""
         alias = f"t{next(self._numbers)}"
-        return _Block(
-            [f"{alias}.{quoted(name)}" for name in block.names], list(block.names), f"({block.sql}) AS {alias}"
-        )
+        return _Block([f"{alias}.{quoted(name)}" for name in names], list(names), f"{source} AS {alias}")
+
+    def _closed(self, block: _Block) -> _Block:
+        return self._whole(f"({block.sql})", block.names)
 
     def _uncut(self, block: _Block, form: _Form) -> _Block:
         """A block to which clauses can be added, whose items are at most of a form."""
@@ -492,8 +491,8 @@ def _beside(left: _Block, right: _Block, word: str, on: str = "") -> _Block:
     )
 
 
-def _names(items: Sequence[str]) -> list[str]:
-    return [f"c{index}" for index in range(len(items))]
+def _names(count: int) -> list[str]:
+    return [f"c{index}" for index in range(count)]
 
 
 def _unique(names: Sequence[str]) -> list[str]:

@@ -41,9 +41,10 @@ def final_sql(name: str, states: str) -> str:
     assert isinstance(aggregation, LogicalAggregate)
     split = split_aggregation(aggregation)
     assert split is not None
-    types = column_types(split.partial)
+    partial, make_final = split
+    types = column_types(partial)
     names = tuple(f"s{number}" for number in range(len(types)))
-    final = split.final(LogicalStageRows(name=f"({states})", names=names, types=types))
+    final = make_final(LogicalStageRows(name=f"({states})", names=names, types=types))
     return sql_of(final, lambda _: "", BoundText())
 
 

@@ -20,14 +20,18 @@ from secateur.partitioning.pruning import (
     ParameterList,
     Partitions,
 )
+from secateur.planner import PlannedStep
 from secateur.planner.explain import ExplainedStep, combined_execution_mode, needs_values
 from secateur.protocol import SubqueryUse
 
 
+def planned(use: SubqueryUse) -> PlannedStep:
+    return PlannedStep("", None, use, 10)  # type: ignore[arg-type] # nothing asks for its query
+
+
 def step(execution: str, *members: str) -> ExplainedStep:
-    return ExplainedStep(
-        (1,), SubqueryUse.LIST, "SELECT 1", "", {"execution": execution, "required_members": list(members)}, 10, None
-    )
+    pruning = {"execution": execution, "required_members": list(members)}
+    return ExplainedStep(planned(SubqueryUse.LIST), (1,), "SELECT 1", "", pruning)
 
 
 def keys(operand: Operand | ParameterList) -> Node:
@@ -74,13 +78,11 @@ def test_a_tree_that_depends_on_values_of_subqueries(node: Node, expected: bool)
 
 def test_a_step_is_explained_under_its_parameter() -> None:
     explained = ExplainedStep(
+        planned(SubqueryUse.VALUE),
         (3,),
-        SubqueryUse.VALUE,
         "SELECT 1\n  FROM t",
         "execution: local\npruning: on\ntree: t: all\ndag:\n  scan",
         {"tree": "t: all"},
-        1,
-        None,
     )
     assert explained.lines() == ["runs first, for $4: SELECT 1 FROM t", "  execution: local", "  tree: t: all"]
     assert explained.to_json() == {

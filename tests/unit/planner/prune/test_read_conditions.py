@@ -10,6 +10,7 @@ import pytest
 
 from bound_plans import BoundPlans
 from described_tables import DescribedTables
+from secateur.planner.constrain import ScanConditions
 from secateur.planner.prune import bound_scan
 
 COLUMNS = (
@@ -150,10 +151,10 @@ def test_conditions_that_say_the_same(plans: BoundPlans, key: str, where: str, s
 
 def test_a_column_behind_those_of_the_scan_is_another_tables(plans: BoundPlans) -> None:
     table, names, conditions = plans.scan("SELECT * FROM ki WHERE i = 3 AND g = 4")
-    unknown = bound_scan(table, names[:0], conditions, local=frozenset())
+    unknown = bound_scan(table, ScanConditions(tuple(names[:0]), tuple(conditions)))
     assert str(unknown.tree) == "ki: all"
     assert unknown.residual == ()
-    known = bound_scan(table, names[:1], conditions, local=frozenset({0, 1}))
+    known = bound_scan(table, ScanConditions(tuple(names[:1]), tuple(conditions), frozenset({0, 1})))
     assert str(known.tree) == "ki: (p11)"
     assert known.residual == (1,)
 
