@@ -60,6 +60,8 @@ struct Executor {
     plans: HashMap<String, Learned>,
     first_stages: HashMap<String, Learned>,
     keyed: HashMap<i128, LearnedTable>,
+    /// Once there are some: every answer keeps to the share of its tenant, and is added to its account.
+    #[pyo3(set)]
     tenants: Option<Tenants>,
 }
 
@@ -139,11 +141,6 @@ impl Executor {
         self.first_stages.clear();
         self.keyed.clear();
         self.view = Some(view);
-    }
-
-    /// From now on, answer within the share of each tenant, and add up what that takes, in its account.
-    fn meter(&mut self, tenants: Tenants) {
-        self.tenants = Some(tenants);
     }
 
     /// The frame that answers a short request of a peer; `None` where nothing was done, and Python is to handle it.

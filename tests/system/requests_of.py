@@ -27,10 +27,10 @@ def requests_of(cluster: Cluster, operations: Set[Operation]) -> Iterator[list[O
 
     servers = [each.handlers for each in (runtime._controller, *runtime._members.values())]
     original = [{operation: handlers[operation] for operation in operations & handlers.keys()} for handlers in servers]
-    runners = [member._statements.runner for member in runtime._members.values()]
-    native = [runner.native for runner in runners]
-    for runner in runners:
-        runner.native = None
+    native = [member._statements.runner.native for member in runtime._members.values()]
+    executors = [each.executor for each in native if each is not None]
+    for executor in executors:
+        executor.tenants = {}, None  # nobody has an account, and so nobody an answer
     for handlers, known in zip(servers, original, strict=True):
         handlers.update({operation: noted(handler) for operation, handler in known.items()})
     try:
@@ -38,5 +38,5 @@ def requests_of(cluster: Cluster, operations: Set[Operation]) -> Iterator[list[O
     finally:
         for handlers, known in zip(servers, original, strict=True):
             handlers.update(known)
-        for runner, executor in zip(runners, native, strict=True):
-            runner.native = executor
+        for executor in executors:
+            executor.tenants = None

@@ -213,7 +213,7 @@ class StatementHandlers:
         """
         native = self._statements.native
         if native is not None:
-            native.executor.meter((accounts.by_tenant, may_answer))
+            native.executor.tenants = accounts.by_tenant, may_answer
 
     def _counted(self, handler: Callable[[Request[Any]], Handled]) -> Callable[[Request[Any]], Handled]:
         counts = self._counts

@@ -90,7 +90,7 @@ class NativeAnswers:
 
     Attributes:
         executor: Answers frames: ``answer(frame, peer)`` returns the frame of the answer, or None and has changed
-            nothing. ``meter`` has it keep to the shares of tenants, and add to their accounts.
+            nothing. Where ``tenants`` are set, it keeps to their shares, and adds to their accounts.
     """
 
     def __init__(

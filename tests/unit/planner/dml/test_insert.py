@@ -157,7 +157,7 @@ def test_what_a_client_can_make_rows_from(context: Any, values: str, cells: Any)
         ("INSERT INTO numbers (id, v) VALUES (?, ?) ON CONFLICT DO UPDATE SET (v, s) = (v * 2 - excluded.v, s)", True),
         ("INSERT OR REPLACE INTO numbers (v, id) VALUES (?, ?)", True),
         ("INSERT INTO numbers VALUES (?, ?, 'a') ON CONFLICT DO UPDATE SET v = abs(excluded.v)", False),
-        ("INSERT INTO numbers VALUES (?, ?, 'a') ON CONFLICT DO UPDATE SET s = s || excluded.s", False),
+        ("INSERT INTO numbers VALUES (?, ?, 'a') ON CONFLICT DO UPDATE SET s = s || excluded.s", True),
         ("INSERT INTO numbers VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET v = excluded.v", False),
         ("INSERT INTO numbers VALUES (?, ? + 1, 'a') ON CONFLICT DO UPDATE SET v = excluded.v", False),
         ("INSERT INTO numbers VALUES (?, ?, 'a'), (3, 4, 'b') ON CONFLICT DO UPDATE SET v = excluded.v", False),
