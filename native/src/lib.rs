@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
@@ -92,6 +93,29 @@ impl Executor {
             keyed,
             tenants: None,
         }
+    }
+
+    /// Shows Python's collector what is held: a member that has ended holds its executor, which holds parts of it.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.member.traverse(&visit)?;
+        self.view.iter().try_for_each(|view| visit.call(view))?;
+        self.tenants.iter().try_for_each(|tenants| tenants.traverse(&visit))?;
+        for learned in self.plans.values().chain(self.first_stages.values()) {
+            learned.program.traverse(&visit)?;
+            visit.call(&learned.plan_id)?;
+            visit.call(&learned.plan)?;
+            if let Ok(said) = learned.said.try_lock() {
+                said.values().try_for_each(|said| visit.call(said))?;
+            }
+        }
+        self.keyed.values().try_for_each(|learned| learned.program.traverse(&visit))
+    }
+
+    fn __clear__(&mut self) {
+        self.plans.clear();
+        self.first_stages.clear();
+        self.keyed.clear();
+        (self.view, self.tenants) = (None, None);
     }
 
     /// Learn the program of a plan, or of its first stage.

@@ -5,6 +5,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -40,6 +41,30 @@ pub struct Entry<'a, 'py> {
 }
 
 impl Member {
+    /// Shows Python's collector what is held.
+    pub fn traverse(&self, visit: &PyVisit) -> Result<(), PyTraverseError> {
+        for held in [
+            self.tables.as_any(),
+            &self.lease,
+            &self.clock,
+            &self.prepared,
+            self.unacknowledged.as_any(),
+            self.unconfirmed.as_any(),
+            &self.acknowledged,
+            &self.hot_keys,
+            &self.sample,
+            &self.kept,
+            &self.statistics_version,
+            &self.counts,
+            &self.log,
+            self.ended.as_any(),
+            &self.said,
+        ] {
+            visit.call(held)?;
+        }
+        Ok(())
+    }
+
     /// Whether the lease has not ended, and the view of the cluster is still this one.
     pub fn may_answer(&self, py: Python, view: &Py<PyAny>) -> PyResult<bool> {
         let until_s: f64 = self.lease.bind(py).getattr(intern!(py, "until_s"))?.extract()?;
@@ -169,6 +194,12 @@ impl Member {
 pub struct Tenants(Py<PyDict>, Py<PyAny>);
 
 impl Tenants {
+    /// Shows Python's collector what is held.
+    pub fn traverse(&self, visit: &PyVisit) -> Result<(), PyTraverseError> {
+        visit.call(&self.0)?;
+        visit.call(&self.1)
+    }
+
     /// The account of a peer; `None` if it has none yet, or its statement is to wait for its share.
     pub fn account<'py>(&self, py: Python<'py>, peer: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(account) = self.0.bind(py).get_item(peer.getattr(intern!(py, "tenant"))?)? else {

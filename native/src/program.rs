@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -300,6 +301,11 @@ impl<'a> FoundColumn<'a> {
 }
 
 impl Program {
+    /// Shows Python's collector what is held.
+    pub fn traverse(&self, visit: &PyVisit) -> Result<(), PyTraverseError> {
+        self.tables.iter().try_for_each(|table| visit.call(&table.layout))
+    }
+
     /// A program with the id, the layout and the partitions of this member of each table that it reads.
     pub fn new(code: &Bound<PyAny>, tables: Vec<(i64, Py<PyAny>, Vec<usize>)>) -> PyResult<Program> {
         let owned = |mine: Vec<usize>| {

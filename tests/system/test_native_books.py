@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pyarrow as pa
@@ -73,3 +75,21 @@ def test_both_executors_keep_the_same_books(*, with_tenant: bool) -> None:
     assert native == python
     assert native["statements"], "nothing was listed"
     assert sum(sampled for _, _, sampled in native["hot keys"]) > 10
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_member_that_has_ended_is_collected(executor: str) -> None:
+    with (
+        answered_by(executor),
+        secateur.start(members=1, runtime="embedded") as cluster,
+        cluster.connect() as connection,
+    ):
+        connection.execute("CREATE TABLE t (id BIGINT PRIMARY KEY, v BIGINT) PARTITION BY HASH (id) PARTITIONS 3")
+        connection.execute("INSERT INTO t VALUES (1, 2)")
+        for _ in range(3):
+            assert connection.execute("SELECT v FROM t WHERE id = ?", [1]).fetchall() == [(2,)]
+        runtime: Any = cluster._runtime
+        (member,) = map(weakref.ref, runtime._members.values())
+    del cluster, connection, runtime
+    gc.collect()
+    assert member() is None
