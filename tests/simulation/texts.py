@@ -47,12 +47,17 @@ def remember_texts() -> None:
         return trees[key]
 
     def columns_of(
-        self: DuckDBKernel, sql: str, relations: Mapping[str, Mapping[str, Any]], params: Sequence[Any] = ()
+        self: DuckDBKernel,
+        sql: str,
+        relations: Mapping[str, Mapping[str, Any]],
+        params: Sequence[Any] = (),
+        *,
+        are_tables: bool = False,
     ) -> tuple[tuple[str, str], ...]:
         schemas = tuple((name, tuple(schema.items())) for name, schema in relations.items())
         key = sql, schemas, tuple(map(_kind, params))
         if key not in columns:
-            columns[key] = ask_columns(self, sql, relations, params)
+            columns[key] = ask_columns(self, sql, relations, params, are_tables=are_tables)
         return columns[key]
 
     DuckDBKernel.trees = trees_of  # type: ignore[method-assign]
