@@ -89,7 +89,7 @@ class NativeAnswers:
         prepared: The plans, and this member's view of the cluster.
 
     Attributes:
-        executor: Answers frames: ``answer(frame, peer)`` returns the frame of the answer, or None and has changed
+        executor: The executor: ``answer(frame, peer)`` returns the frame of the answer, or None and has changed
             nothing. Where ``tenants`` are set, it keeps to their shares, and adds to their accounts.
     """
 
