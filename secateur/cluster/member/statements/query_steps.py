@@ -40,7 +40,6 @@ _JOINED_MAX: Final = 8
 """Among more relations than this DuckDB finds no good order of joins once some of them have no row: TPC-DS 64, with 19,
 then takes 24 s instead of 1.
 """
-
 _NO_PAYLOAD: Final = memoryview(b"")
 
 
