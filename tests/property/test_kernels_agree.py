@@ -88,7 +88,10 @@ def test_both_kernels_give_the_same_table(
 ) -> None:
     rng = random.Random(seed)
     answered = 0
-    for number in range(statements):
+    for number in itertools.count():
+        if answered == statements:
+            break
+        assert number < 10 * statements, "too few statements reach the arrow kernel for this test to say anything"
         table = repeated(relation(rng), rows_least)
         statement = Statement(rng)
         case = f"seed {seed}, statement {number}: {statement.sql} {statement.params!r}"
@@ -108,7 +111,6 @@ def test_both_kernels_give_the_same_table(
             assert_same_rows(answer, expected, case)
         else:
             assert_same(answer, expected, statement, case, 1e-10 if rows_least else 1e-12)
-    assert answered > statements / 3, "too few statements reach the arrow kernel for this test to say anything"
 
 
 def compiled(kernel: DuckDBKernel, statement: Statement) -> ArrowFragment | None:
