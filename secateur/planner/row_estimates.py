@@ -16,7 +16,18 @@ from typing import Any, Final, NamedTuple, assert_never
 from secateur.partitioning.pruning.condition import Box
 from secateur.partitioning.pruning.expression import UNKNOWN
 from secateur.partitioning.pruning.key_range import RANGES_MAX
-from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions, tests_of
+from secateur.partitioning.pruning.nodes import (
+    All,
+    AllOf,
+    AnyOf,
+    Everywhere,
+    Keys,
+    Node,
+    Nothing,
+    Partitions,
+    Satisfiable,
+    tests_of,
+)
 from secateur.partitioning.pruning.operand import Constant, ParameterList, parameters_of
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.statistics import ColumnStatistics, TableStatistics, distance
@@ -262,6 +273,8 @@ def is_few(tree: PartitionTree, first: int, model: CostModel) -> bool:
                 return len(parts) <= most and all(map(few, parts))
             case AllOf(parts):
                 return any(map(few, parts))
+            case Satisfiable(_, part):
+                return few(part)
             case _:
                 assert_never(node)
 

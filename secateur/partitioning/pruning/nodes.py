@@ -10,6 +10,7 @@ node                    the partitions it stands for
 :class:`Keys`           those of the keys of a box, known once the parameters are
 :class:`AnyOf`          the union of its parts (OR)
 :class:`AllOf`          the intersection of its parts (AND)
+:class:`Satisfiable`    those of its part, or none where parameters contradict its constraints
 ======================  =========================================================================
 
 Source: Apache Ignite IEP-24, the tables "AND algebra" and "OR algebra". ``(P) OR (ANY) => (P)`` of that text is unsound
@@ -24,7 +25,8 @@ from typing import assert_never
 
 import msgspec
 
-from secateur.partitioning.pruning.condition import Box, ParameterComparison
+from secateur.partitioning.pruning.condition import Box, Constraint, ParameterComparison
+from secateur.partitioning.types.column_type import SqlType
 
 
 class All(msgspec.Struct, frozen=True, array_like=True, tag="all"):
@@ -66,7 +68,17 @@ class AllOf(msgspec.Struct, frozen=True, array_like=True, tag="and"):
     parts: tuple[Node, ...]
 
 
-Node = All | Nothing | Everywhere | Partitions | Keys | AnyOf | AllOf
+class Satisfiable(msgspec.Struct, frozen=True, array_like=True, tag="if"):
+    """The partitions of a node if each constraint leaves a value, once the parameters are known; otherwise none.
+
+    The constraints are on columns that divide no rows, each behind the type of its column.
+    """
+
+    constraints: tuple[tuple[SqlType, Constraint], ...]
+    part: Node
+
+
+Node = All | Nothing | Everywhere | Partitions | Keys | AnyOf | AllOf | Satisfiable
 
 
 def unite(nodes: Iterable[Node]) -> Node:
@@ -128,6 +140,8 @@ def boxes_of(node: Node) -> Iterator[Box]:
         case AnyOf(parts) | AllOf(parts):
             for part in parts:
                 yield from boxes_of(part)
+        case Satisfiable(_, part):
+            yield from boxes_of(part)
         case All() | Nothing() | Everywhere() | Partitions():
             pass
         case _:

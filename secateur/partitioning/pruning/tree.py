@@ -24,7 +24,17 @@ from secateur.partitioning.pruning import comparison_target as targets
 from secateur.partitioning.pruning.comparison import Comparison, compare
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import Domain, Span
-from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
+from secateur.partitioning.pruning.nodes import (
+    All,
+    AllOf,
+    AnyOf,
+    Everywhere,
+    Keys,
+    Node,
+    Nothing,
+    Partitions,
+    Satisfiable,
+)
 from secateur.partitioning.pruning.operand import Constant, Evaluated, Operand, Parameter, ParameterList, expressions_in
 from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.pruning.tree_binding import compile_node, compile_partial
@@ -159,7 +169,7 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
 def _has_keys(node: Node) -> bool:
     match node:
-        case Keys():
+        case Keys() | Satisfiable():
             return True
         case All() | Nothing() | Everywhere():
             return False
@@ -177,6 +187,8 @@ def _is_single(node: Node, columns: Sequence[str]) -> bool:
             return all(any(choice.names_one_value for choice in box[column].choices) for column in columns)
         case AllOf(parts):
             return any(_is_single(part, columns) for part in parts)
+        case Satisfiable(_, part):
+            return _is_single(part, columns)
         case _:
             return False
 
@@ -192,7 +204,8 @@ def node_text(node: Node, scheme: PartitionScheme) -> str:
     columns a key is a tuple, ``($1, *)``; ``*`` marks a column that is not bound, and the name of another column one
     that equals it: ``({$1, $2}, a)``.
 
-    Groups are in parentheses; ``all``, ``none`` and ``any`` stand without.
+    Groups are in parentheses; ``all``, ``none`` and ``any`` stand without. ``$1 or none`` is none where parameters
+    contradict what is said of another column.
     """
     match node:
         case All():
@@ -203,6 +216,8 @@ def node_text(node: Node, scheme: PartitionScheme) -> str:
             return "any"
         case AllOf(parts):
             return f"({' & '.join(node_text(part, scheme) for part in parts)})"
+        case Satisfiable(_, part):
+            return f"{node_text(part, scheme)} or none"
         case Partitions() | Keys() | AnyOf():
             return f"({' | '.join(_alternatives(node, scheme))})"
         case _:

@@ -16,8 +16,18 @@ from xxhash import xxh64_intdigest
 from secateur.partitioning.pruning.comparison import Comparison
 from secateur.partitioning.pruning.comparison_target import BareColumn
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
-from secateur.partitioning.pruning.domain import NOTHING
-from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
+from secateur.partitioning.pruning.domain import NOTHING, close_spans
+from secateur.partitioning.pruning.nodes import (
+    All,
+    AllOf,
+    AnyOf,
+    Everywhere,
+    Keys,
+    Node,
+    Nothing,
+    Partitions,
+    Satisfiable,
+)
 from secateur.partitioning.pruning.operand import Cast, Constant, Evaluated, Parameter, ParameterList, resolve_operand
 from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.schemes.components import HashComponent
@@ -52,6 +62,8 @@ def compile_node(node: Node, scheme: PartitionScheme, limit: int) -> Bind:
             return _union([compile_node(part, scheme, limit) for part in parts])
         case AllOf(parts):
             return _intersection([compile_node(part, scheme, limit) for part in parts])
+        case Satisfiable(constraints, part):
+            return _if_satisfiable(constraints, compile_node(part, scheme, limit))
         case _:
             assert_never(node)
 
@@ -109,6 +121,16 @@ def _intersection(parts: list[Bind]) -> Bind:
             if ids is not None:
                 found = set(ids) if found is None else found.intersection(ids)
         return None if found is None else tuple(sorted(found))
+
+    return bind
+
+
+def _if_satisfiable(constraints: Sequence[tuple[SqlType, Constraint]], part: Bind) -> Bind:
+    def bind(params: Sequence[Any]) -> Sequence[int] | None:
+        for column_type, constraint in constraints:
+            if close_spans(constraint.resolve(params, column_type), column_type).is_nothing:
+                return ()
+        return part(params)
 
     return bind
 

@@ -9,7 +9,7 @@ Source: the filter analysis of "SQL Optimization for Partition Pruning" (Hazelca
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from secateur.partitioning.pruning.condition import Box
@@ -101,17 +101,17 @@ class PredicateReader:
         self._leaves.longest, self._leaves.values = longest, values
         return read
 
-    def close(self, boxes: Boxes, conjuncts: Sequence[ex.AnyExpression]) -> Boxes:
+    def close(self, boxes: Boxes, conjuncts: Sequence[ex.AnyExpression], others: Iterable[str] = ()) -> Boxes:
         """Apply the equalities of a conjunction to ``boxes``, which hold all rows that pass it.
 
-        The result is over the columns of ``types``.
+        The result is over the columns of ``types``, and ``others``.
         """
         equalities = self._equalities(conjuncts, Truth.TRUE)
         if not equalities.classes and all(column in self.types for box in boxes for column, _ in box.constraints):
             return boxes
         types = self._leaves.types
         return unite(
-            (box.restrict(tuple(self.types)),) for box in equalities.applied(boxes) if not box.is_impossible(types)
+            (box.restrict((*self.types, *others)),) for box in equalities.applied(boxes) if not box.is_impossible(types)
         )
 
     @on_segmented_stack

@@ -21,6 +21,7 @@ from secateur.partitioning.pruning.select_partitions import (
 )
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.binding.bound_plan import BoundPlan, Unreadable
 from secateur.planner.binding.catalog_view import PlanSettings
@@ -29,8 +30,9 @@ from secateur.planner.constrain.colocation import colocated_scans
 from secateur.planner.constrain.descent import NOTHING, Constrained, ScanConditions, constrained
 from secateur.planner.constrain.numbering import ScanColumn
 from secateur.planner.prune.bounds import NOWHERE, UNBOUNDED, Boxes, ScanBounds, multiply
+from secateur.planner.prune.bounds import unite as unite_boxes
 from secateur.planner.prune.key_search import index_search, is_key_comparison, key_search, read_keys
-from secateur.planner.prune.partition_nodes import at_binding, box_node
+from secateur.planner.prune.partition_nodes import at_binding, box_node, contradicted_by
 from secateur.planner.prune.predicate import PredicateReader
 from secateur.planner.prune.reasons import why_not_pruned
 from secateur.planner.prune.scan_columns import ScanColumns
@@ -97,8 +99,9 @@ def read_query(
         return QueryReading(plan, read)
     try:
         found = _constrained(query, plan)
+        claims = frozenset(query.parameters.claim_places.values())
         scans = tuple(
-            ScanReading(scan, conditions, bounds_of(scan, conditions, settings, integers))
+            ScanReading(scan, conditions, bounds_of(scan, conditions, settings, integers, claims))
             for scan, conditions in zip(query.scans, _conditions(query, found), strict=True)
         )
         numbered = found.numbering
@@ -124,6 +127,7 @@ def bounds_of(
     conditions: ScanConditions,
     settings: PlanSettings,
     integers: frozenset[int] = frozenset(),
+    claims: frozenset[int] = frozenset(),
 ) -> ScanBounds:
     """The bounds that conditions set on the keys of a scan; an external table has no partitions here."""
     table, scheme = scan.table, scan.table.scheme
@@ -131,7 +135,7 @@ def bounds_of(
         limit = combination_limit(scheme)
         anywhere = PartitionTree(table.name, scheme, Everywhere(), scheme.live_partition_count, limit)
         return ScanBounds((), anywhere, KeySearch(), None, tuple(sorted(conditions.local)))
-    return bound_scan(table, conditions, settings.combinations_per_partition, integers)
+    return bound_scan(table, conditions, settings.combinations_per_partition, integers, claims)
 
 
 def _conditions(query: Query, found: Constrained) -> tuple[ScanConditions, ...]:
@@ -232,6 +236,7 @@ def bound_scan(
     conditions: ScanConditions,
     combinations_per_partition: int = COMBINATIONS_PER_PARTITION,
     integers: frozenset[int] = frozenset(),
+    claims: frozenset[int] = frozenset(),
 ) -> ScanBounds:
     """The bounds of a scan.
 
@@ -240,15 +245,20 @@ def bound_scan(
         conditions: What holds for the rows of the scan that the statement needs.
         combinations_per_partition: As in :class:`~secateur.planner.binding.catalog_view.PlanSettings`.
         integers: The indexes of the parameters that are integers in every execution.
+        claims: The indexes of the parameters that are claims.
     """
     scheme, conjuncts = table.scheme, conditions.conjuncts
     columns = ScanColumns.of(table, conditions.names, conditions.others)
     reader = PredicateReader(dict(scheme.types), columns, integers)
     read = reader.read_conjuncts(conjuncts)
     keys_reader, keys_read = read_keys(table, reader, conjuncts, read)
-    factors = _with_other_columns(table, columns, conjuncts, integers) or tuple(
+    others = _other_columns(table, columns, conjuncts)
+    told = others if claims else {}
+    alternatives = _with_other_columns(table, columns, conjuncts, integers, others, told) or tuple(
         reader.close(boxes, conjuncts) for boxes in multiply(read)
     )
+    divided = alternatives if not told else [[box.restrict(scheme.columns) for box in boxes] for boxes in alternatives]
+    factors = tuple(unite_boxes((box,) for box in boxes) for boxes in divided) if told else alternatives
     key_factors = tuple(keys_reader.close(boxes, conjuncts) for boxes in multiply(keys_read))
     decisive = [
         boxes != UNBOUNDED and is_key_comparison(each, table, columns)
@@ -264,30 +274,56 @@ def bound_scan(
     if table.replicated:
         return ScanBounds((), PartitionTree(table.name, scheme, Everywhere(), total, limit), keys, None, residual)
     overflows: list[UnprunedComponent] = []
-    nodes = [[box_node(box, scheme, total, limit, overflows) for box in boxes] for boxes in factors]
+    nodes = [[box_node(box, scheme, total, limit, overflows) for box in boxes] for boxes in divided]
     root = Nothing() if NOWHERE in key_factors else intersect(map(unite, nodes))
     reason = None
     if isinstance(root, All):
         reason = why_not_pruned(table, factors, [*conditions.notes, *reader.notes], overflows)
     if not isinstance(root, Nothing):
-        root = intersect(map(unite, at_binding(factors, nodes, dict(scheme.types))))
+        tried = at_binding(divided, nodes, dict(scheme.types))
+        if told:
+            tried = [
+                contradicted_by(claims, boxes, each, told) for boxes, each in zip(alternatives, tried, strict=True)
+            ]
+        root = intersect(map(unite, tried))
     return ScanBounds(factors, PartitionTree(table.name, scheme, root, total, limit), keys, reason, residual)
 
 
-def _with_other_columns(
-    table: TableDef, columns: ScanColumns, conjuncts: Sequence[ex.AnyExpression], integers: frozenset[int]
-) -> tuple[Boxes] | None:
-    """The bounds on the partitioning key, where predicates on other columns may contradict each other.
+def _other_columns(table: TableDef, columns: ScanColumns, conjuncts: Sequence[ex.AnyExpression]) -> dict[str, SqlType]:
+    """The types of the columns beside the partitioning key, of which predicates may contradict each other.
 
-    ``v = 1 AND v = 2`` is never TRUE, and ``(a = 1 AND v IS NULL OR a = 2 AND v = 3) AND v > 1`` is ``a = 2``. None if
-    no other column is named twice, or the predicates have too many alternatives.
+    Those that are named twice, or in one of several alternatives: ``v = NULL`` contradicts itself.
     """
-    named = columns.named_in(conjuncts)
-    others = {
+    disjunctions = [one for one in conjuncts if isinstance(one, ex.Conjunction) and one.type == "CONJUNCTION_OR"]
+    named = columns.named_in(conjuncts) + columns.named_in(disjunctions)
+    return {
         name: columns.types[name] for name, count in named.items() if count > 1 and name not in table.scheme.columns
     }
+
+
+def _with_other_columns(
+    table: TableDef,
+    columns: ScanColumns,
+    conjuncts: Sequence[ex.AnyExpression],
+    integers: frozenset[int],
+    others: Mapping[str, SqlType],
+    kept: Iterable[str],
+) -> tuple[Boxes] | None:
+    """The bounds on the partitioning key and other columns, where predicates on these may contradict each other.
+
+    ``v = 1 AND v = 2`` is never TRUE, and ``(a = 1 AND v IS NULL OR a = 2 AND v = 3) AND v > 1`` is ``a = 2``. None if
+    there are no other columns, or the predicates have too many alternatives.
+
+    Args:
+        table: The table.
+        columns: Its columns.
+        conjuncts: The predicates.
+        integers: As for :func:`bound_scan`.
+        others: The types of the other columns.
+        kept: Those that the boxes are to keep.
+    """
     if not others:
         return None
     reader = PredicateReader(dict(table.scheme.types), columns, integers)
     found = multiply(reader.read_with(conjuncts, others))
-    return (reader.close(found[0], conjuncts),) if len(found) == 1 else None
+    return (reader.close(found[0], conjuncts, kept),) if len(found) == 1 else None

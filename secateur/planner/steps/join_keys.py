@@ -312,8 +312,10 @@ class _Search:
             }
         assert not isinstance(self.read.plan, Unreadable)
         found = conditions_with_lists(self.query, self.read.plan, lists)
+        claims = frozenset(self.query.parameters.claim_places.values())
         bounds = tuple(
-            bounds_of(scan, conditions, self.settings) for scan, conditions in zip(self.query.scans, found, strict=True)
+            bounds_of(scan, conditions, self.settings, claims=claims)
+            for scan, conditions in zip(self.query.scans, found, strict=True)
         )
         gain = 0.0
         for probe in probes:

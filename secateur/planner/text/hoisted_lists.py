@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from secateur.partitioning.pruning.comparison import Comparison, compare
 from secateur.partitioning.pruning.condition import UNCONSTRAINED, Box, Choice, Constraint
 from secateur.partitioning.pruning.domain import EVERYTHING
-from secateur.partitioning.pruning.nodes import AllOf, AnyOf, Keys, Node, intersect, unite
+from secateur.partitioning.pruning.nodes import AllOf, AnyOf, Keys, Node, Satisfiable, intersect, unite
 from secateur.partitioning.pruning.operand import ParameterList
 from secateur.partitioning.pruning.tree import PartitionTree
 from secateur.partitioning.types.column_type import SqlType, TypeKind
@@ -148,6 +148,8 @@ def fold_lists(tree: PartitionTree, lists: Mapping[int, Sequence[Any]]) -> Parti
                 return unite(map(folded, parts))
             case AllOf(parts):
                 return intersect(map(folded, parts))
+            case Satisfiable(constraints, part):
+                return Satisfiable(constraints, folded(part))
             case _:
                 return node
 

@@ -27,6 +27,7 @@ from secateur.partitioning.pruning import (
     ParameterList,
     Partitions,
     PartitionTree,
+    Satisfiable,
     points,
 )
 from secateur.partitioning.schemes import HashComponent, PartitionScheme, build_scheme, split_at
@@ -239,3 +240,24 @@ def test_a_tree_is_single_where_one_value_is_named_for_each_column() -> None:
         assert tree(orders, single).is_single, single
     for others in (several, a_list, a_range, All(), Partitions((3, 4)), AnyOf((Partitions((3,)), ONE_KEY))):
         assert not tree(orders, others).is_single, others
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("c", (3, 5), id="a value is left"),
+        pytest.param("a", (5,), id="the constant excludes it"),
+        pytest.param(None, (5,), id="nothing equals NULL"),
+        pytest.param(7, (3, 5), id="of another type nothing is known"),
+    ],
+)
+def test_parameters_that_contradict_a_column_beside_the_key_leave_nothing(name: Any, expected: tuple[int, ...]) -> None:
+    above = Constraint(
+        (Choice(tests=(ParameterComparison(Comparison.GREATER, (Constant("b"),)),)), *one_of(Parameter(0)).choices)
+    )
+    guarded = Satisfiable(((parse_type("VARCHAR"), above),), Partitions((3,)))
+    both = tree(hashed(), AnyOf((Partitions((5,)), guarded)))
+    assert both.bind([name]).ids == expected
+    assert not both.is_constant
+    assert str(both) == "orders: (p5 | (p3) or none)"
+    assert decode(encode(both), PartitionTree).bind([name]).ids == expected
