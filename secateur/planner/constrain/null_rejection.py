@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from secateur.planner.constrain.condition import Condition
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import STRICT
+from secateur.planner.tree.rewriting import bare_column
 
 Truths: TypeAlias = frozenset[bool | None]
 
@@ -51,9 +52,10 @@ def rejected(
 
 
 def _values(node: ex.AnyExpression, known: Mapping[int, Truths]) -> Truths:
+    column = bare_column(node)
+    if column is not None:
+        return known.get(column.index, _ANY)
     match node:
-        case ex.InputColumn(index=index):
-            return known.get(index, _ANY)
         case ex.Conjunction(type="CONJUNCTION_AND", children=parts):
             return _all([_values(part, known) for part in parts])
         case ex.Conjunction(children=parts):
