@@ -77,9 +77,7 @@ class Implication:
     def about(self, side: Set[int], known: Set[bytes] = frozenset()) -> list[Condition]:
         """What holds for some columns, and for nothing else: the conditions on them, and what follows for them.
 
-        Args:
-            side: The columns.
-            known: What need not be said of them, as it is known.
+        What is ``known`` is not said again.
         """
         found = [one for one in self.held if not one.columns or not one.columns.isdisjoint(side)]
         found += [there for one in self.held if (there := self._classes.carry(one, side)) is not None]
@@ -169,11 +167,6 @@ def implied_bounds(conditions: Sequence[Condition], side: Set[int], classes: Equ
 
     Source: transitive inference over inequalities, as in Ullman, "Principles of Database and Knowledge-Base Systems"
         (1989), chapter 14, without equating columns that bound one another.
-
-    Args:
-        conditions: All hold for the rows that matter.
-        side: The columns that are asked for.
-        classes: Which columns are equal.
 
     Cost: linear in the conditions without inequalities between columns; with them, times the bounds.
     """

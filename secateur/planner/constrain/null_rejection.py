@@ -24,12 +24,7 @@ _STRICT_FUNCTIONS: Final = frozenset({"__cast", "+", "-", "*", "~~", "!~~", "~~*
 
 
 def is_never_true(condition: Condition, known: Mapping[int, Truths]) -> bool:
-    """Whether a condition is never TRUE where columns are what is known of them.
-
-    Args:
-        condition: The condition.
-        known: What some columns may be.
-    """
+    """Whether a condition is never TRUE where columns are what is known of them."""
     return True not in _values(condition.expression, known)
 
 
@@ -38,10 +33,7 @@ def rejected(
 ) -> frozenset[int]:
     """Those of some columns that are not NULL in a row for which conditions hold.
 
-    Args:
-        conditions: The conditions. One that need not hold where a column is NULL rejects nothing.
-        columns: The columns.
-        never_null: What is known of others.
+    A condition that need not hold where a column is NULL rejects nothing.
     """
     held = [one for one in conditions if one.unless_null is None]
     return frozenset(

@@ -37,12 +37,8 @@ def values_given(
 
     They are carried into expressions: ``g = 3 AND a = g + 1`` is ``a = 3 + 1``. A column has the value of the other
     side only if the comparison converts neither of them, or both are integers. So constants count, and parameters where
-    the values of all types compare with the column exactly, or those that are known to be integers do.
-
-    Args:
-        conjuncts: Its parts.
-        columns: The columns.
-        integers: The indexes of the parameters that are integers in every execution.
+    the values of all types compare with the column exactly, or those that are known to be integers do: ``integers`` has
+    the indexes of the parameters that are, in every execution.
     """
     found: dict[str, ex.AnyExpression] = {}
     if len(conjuncts) < 2:
@@ -174,12 +170,7 @@ class LengthBound:
 
 
 def longest_texts(conjuncts: Iterable[ex.AnyExpression], columns: ScanColumns) -> dict[str, LengthBound]:
-    """The columns whose number of characters a conjunction bounds, and the bounds; the least of constants if there are.
-
-    Args:
-        conjuncts: Its parts.
-        columns: The columns.
-    """
+    """The columns whose number of characters a conjunction bounds, and the bounds: the least of constants if any."""
     found: dict[str, LengthBound] = {}
     for conjunct in conjuncts:
         if not isinstance(conjunct, ex.Call) or conjunct.type not in COMPARISONS:

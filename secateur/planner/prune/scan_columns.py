@@ -97,12 +97,7 @@ class KeyExpression:
 
 
 def key_expression(node: ex.AnyExpression, columns: ScanColumns) -> KeyExpression | None:
-    """Return the invertible expression of a column that a node is, or None.
-
-    Args:
-        node: One side of a comparison.
-        columns: Those that the expression may be of.
-    """
+    """Return the invertible expression of one of some columns that a side of a comparison is, or None."""
     match node:
         case ex.InputColumn():
             name = columns.name_of(node)
