@@ -16,16 +16,9 @@ from msgspec import structs
 from msgspec.json import encode
 
 from secateur.planner.tree import expressions as ex
-from secateur.planner.tree.rewriting import all_of, any_of, bare_column, cast_of, cast_to, inputs_of, rebased
-from secateur.planner.tree.types import DecimalInfo, LogicalType, is_exact, sql_type
+from secateur.planner.tree.rewriting import all_of, any_of, bare_column, cast_to, inputs_of, rebased
 
 _PLACES: Final = re.compile(rb',"query_location(?:_length)?":[0-9]+')
-_WIDTHS: Final = tuple(map(LogicalType, ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")))
-_SAME_OF_ANY_WIDTH: Final = frozenset({"FLOAT", "DOUBLE", "DECIMAL", "VARCHAR", "BOOLEAN"})
-"""Types to which a cast of an integer has the same value, whatever the type of the integer."""
-_OF_ANY_TYPE: Final = frozenset({"OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"})
-_DIGITS_MAX: Final = 38
-_ARITHMETIC: Final = frozenset({"+", "-", "*", "%", "abs"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +48,15 @@ class Condition:
         object.__setattr__(self, "key", said(self.expression))
 
     def over(self, columns: Mapping[int, ex.AnyExpression], *, is_moved: bool | None = None) -> Condition:
-        """The same about other columns, or expressions of the same types; those that are not named stay.
-
-        An integer that is cast to a wider one is compared as it is.
-        """
+        """The same about other columns, or expressions of the same types; those that are not named stay."""
         moved = self.is_moved if is_moved is None else is_moved
         if self.columns.isdisjoint(columns) and moved == self.is_moved:
             return self
-        equal = {index: bare for index, one in columns.items() if (bare := bare_column(one)) is not None}
-        expression = with_equal_columns(self.expression, equal)
-        if not self.columns <= equal.keys():
-            others = {index: one for index, one in columns.items() if index not in equal}
-            expression = rebased(expression, lambda column: others.get(column.index, column)) if others else expression
+        expression = rebased(self.expression, lambda column: in_type_of(column, columns.get(column.index, column)))
         unless = self.unless_null
         if unless is not None and unless in columns:
-            unless = equal[unless].index if unless in equal else -1
+            bare = bare_column(columns[unless])
+            unless = -1 if bare is None else bare.index
         return replace(self, expression=expression, is_moved=moved, unless_null=unless)
 
     def block(self, reason: str) -> Condition:
@@ -122,107 +109,19 @@ def plain(conditions: Iterable[Condition]) -> Iterator[Condition]:
 
 
 def with_equal_columns(node: ex.AnyExpression, columns: Mapping[int, ex.InputColumn]) -> ex.AnyExpression:
-    """A condition with equal columns in the places of some.
+    """A condition with equal columns in the places of some, each in the type of the one that stood there.
 
-    A column of another width is compared as it is, with the other side in the wider type, as DuckDB would have bound
-    the comparison of that column.
+    An integer of another width has a value of that type wherever the two are equal. A condition with one is read, and
+    never evaluated.
     """
-
-    def exchanged(one: ex.AnyExpression) -> ex.AnyExpression:
-        match one:
-            case ex.InputColumn():
-                return columns.get(one.index, one)
-            case ex.Call() | ex.BoundOperation() | ex.Conjunction():
-                children = tuple(map(exchanged, one.children))
-                if all(new is old for new, old in zip(children, one.children, strict=True)):
-                    return one
-                return _over(one, children)
-            case _:
-                return rebased(one, lambda column: _as(columns.get(column.index, column), column.return_type))
-
-    return exchanged(node)
+    return rebased(node, lambda column: in_type_of(column, columns.get(column.index, column)))
 
 
-def in_one_type(left: ex.InputColumn, right: ex.InputColumn) -> tuple[ex.AnyExpression, ex.AnyExpression]:
-    """Two columns that compare alike, in the wider type."""
-    wide = _widest([left.return_type, right.return_type])
-    return (left, right) if wide is None else (_as(left, wide), _as(right, wide))
-
-
-def _over(
-    node: ex.Call | ex.BoundOperation | ex.Conjunction, children: tuple[ex.AnyExpression, ...]
-) -> ex.AnyExpression:
-    """An expression over other arguments, some of which may be wider integers than those before."""
-    types = tuple(child.return_type for child in node.children)
-    if (
-        isinstance(node, ex.Conjunction)
-        or node.type in _OF_ANY_TYPE
-        or tuple(child.return_type for child in children) == types
-    ):
-        return structs.replace(node, children=children)
-    if cast_of(node) is not None and node.return_type.is_integer and children[0].return_type.is_integer:
-        wide = _widest([node.return_type, children[0].return_type])
-        return structs.replace(node, children=children) if wide is None else _as(children[0], wide)
-    if (
-        cast_of(node) is not None
-        and node.return_type.id in _SAME_OF_ANY_WIDTH
-        and all(type_.is_integer for type_ in (*types, *(child.return_type for child in children)))
-    ):
-        return structs.replace(
-            node, children=children, return_type=_with_room(node.return_type, children[0].return_type)
-        )
-    wide = _widest([child.return_type for child in children])
-    if wide is not None and node.type.startswith("COMPARE_"):
-        return structs.replace(node, children=tuple(_as(child, wide) for child in children))
-    if wide is not None and node.return_type in types and _is_of_any_width(node):
-        made = tuple(_as(child, wide) for child in children)
-        if isinstance(node, ex.BoundOperation):
-            return structs.replace(node, children=made, return_type=wide)
-        return structs.replace(node, children=made, return_type=wide, arguments=(wide,) * len(node.arguments))
-    return structs.replace(
-        node, children=tuple(_as(child, type_) for child, type_ in zip(children, types, strict=True))
-    )
-
-
-def _is_of_any_width(node: ex.Call | ex.BoundOperation) -> bool:
-    """Whether an expression of integers has the same value, whatever their type is, or overflows."""
-    if isinstance(node, ex.BoundOperation):
-        return node.type == "OPERATOR_COALESCE"
-    return node.name in _ARITHMETIC
-
-
-def _as(node: ex.AnyExpression, type_: LogicalType) -> ex.AnyExpression:
-    return node if node.return_type == type_ else cast_to(node, type_)
-
-
-def _with_room(target: LogicalType, source: LogicalType) -> LogicalType:
-    """A type to which integers are cast, as a DECIMAL with room for all of them."""
-    info, integer = target.type_info, sql_type(source)
-    if not isinstance(info, DecimalInfo) or integer is None:
-        return target
-    digits = max(len(str(abs(end))) for end in integer.integer_range)
-    width = max(info.width, digits + info.scale)
-    return target if width > _DIGITS_MAX else LogicalType("DECIMAL", DecimalInfo(width=width, scale=info.scale))
-
-
-def _widest_decimal(types: Sequence[LogicalType]) -> LogicalType | None:
-    found = [type_.type_info for type_ in types if isinstance(type_.type_info, DecimalInfo)]
-    if len(found) != len(types):
-        return None
-    scale = max(info.scale for info in found)
-    width = max(info.width - info.scale for info in found) + scale
-    return LogicalType("DECIMAL", DecimalInfo(width=width, scale=scale)) if width <= _DIGITS_MAX else None
-
-
-def _widest(types: Sequence[LogicalType]) -> LogicalType | None:
-    """The narrowest type that has the values of some types, all integers or all DECIMAL; None where there is none."""
-    if all(type_ == types[0] for type_ in types):
-        return types[0]
-    found = [sql_type(type_) for type_ in types if type_.is_integer]
-    if len(found) != len(types):
-        return _widest_decimal(types)
-    for wide in _WIDTHS:
-        target = sql_type(wide)
-        if target is not None and all(one is not None and is_exact(one, target) for one in found):
-            return wide
-    return None
+def in_type_of(column: ex.InputColumn, equal: ex.AnyExpression) -> ex.AnyExpression:
+    """What equals a column, in the type of that one."""
+    if equal.return_type == column.return_type:
+        return equal
+    bare = bare_column(equal)
+    if bare is None:
+        return cast_to(equal, column.return_type)
+    return structs.replace(bare, return_type=column.return_type)

@@ -13,10 +13,6 @@ def has_outer_rows(query: rel.AnyRelation, index: int) -> bool:
 
     Then the first are on the left of a join that compares these values, and every other reader keeps nothing but
     distinct ones of them. A row that does not matter to the join has values that matter to no other row.
-
-    Args:
-        query: What reads the common table expression.
-        index: The common table expression.
     """
     compared: list[frozenset[int]] = []
     read: list[frozenset[int] | None] = []

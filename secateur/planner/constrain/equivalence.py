@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import pairwise
 
-from secateur.planner.constrain.condition import Condition, in_one_type, with_equal_columns
+from secateur.planner.constrain.condition import Condition, in_type_of, with_equal_columns
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import compared
 from secateur.planner.tree.equal_columns import equated
@@ -82,7 +82,8 @@ class Equivalence:
             inside = [member for member in members if member.index in side]
             for left, right in pairwise(inside):
                 if not own.are_equal(left.index, right.index):
-                    yield Condition(compared("COMPARE_NOT_DISTINCT_FROM", *in_one_type(left, right)), is_moved=True)
+                    same = compared("COMPARE_NOT_DISTINCT_FROM", left, in_type_of(left, right))
+                    yield Condition(same, is_moved=True)
 
 
 def columns_in(node: ex.AnyExpression) -> dict[int, ex.InputColumn]:

@@ -27,11 +27,7 @@ _UNITED_MAX: Final = 64
 
 
 class Facts:
-    """The facts of the relations of a plan.
-
-    Args:
-        numbering: The plan's columns.
-    """
+    """The facts of the relations of a plan."""
 
     def __init__(self, numbering: Numbering) -> None:
         self._numbering = numbering

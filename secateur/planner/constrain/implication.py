@@ -17,13 +17,6 @@ from secateur.planner.tree.rewriting import bare_column, conjuncts, exchanged, i
 from secateur.planner.tree.types import LogicalType
 
 _BRANCHES_MAX: Final = 32
-_MIRRORED: Final = {
-    "COMPARE_EQUAL": "COMPARE_EQUAL",
-    "COMPARE_LESSTHAN": "COMPARE_GREATERTHAN",
-    "COMPARE_LESSTHANOREQUALTO": "COMPARE_GREATERTHANOREQUALTO",
-    "COMPARE_GREATERTHAN": "COMPARE_LESSTHAN",
-    "COMPARE_GREATERTHANOREQUALTO": "COMPARE_LESSTHANOREQUALTO",
-}
 _BOUNDS_MAX: Final = 64
 """With more bounds than this, further ones are not derived: every scan would read all of them."""
 
@@ -84,9 +77,7 @@ class Implication:
     def about(self, side: Set[int], known: Set[bytes] = frozenset()) -> list[Condition]:
         """What holds for some columns, and for nothing else: the conditions on them, and what follows for them.
 
-        Args:
-            side: The columns.
-            known: What need not be said of them, as it is known.
+        What is ``known`` is not said again.
         """
         found = [one for one in self.held if not one.columns or not one.columns.isdisjoint(side)]
         found += [there for one in self.held if (there := self._classes.carry(one, side)) is not None]
@@ -120,23 +111,16 @@ def _common(condition: Condition) -> Iterator[Condition]:
     if len(whole.children) > _BRANCHES_MAX or len(condition.columns) < 2:
         return
     first, *others = [
-        {key: one for one in conjuncts([branch]) if (key := _compared(one)) is not None} for branch in whole.children
+        {key: one for one in conjuncts([branch]) if (key := _said_in_order(one))} for branch in whole.children
     ]
     for key, one in first.items():
-        if all(key in other for other in others):
+        if one.type != "COMPARE_BETWEEN" and all(key in other for other in others) and len(inputs_of([one])) == 2:
             yield Condition(one, is_moved=True)
 
 
-def _compared(node: ex.AnyExpression) -> bytes | None:
-    """Equal for comparisons of the same two columns that say the same; None for anything else."""
-    match node:
-        case ex.Call(type=type_, children=(left, right)) if type_ in _MIRRORED:
-            if Condition(node).columns and len(Condition(node).columns) == 2:
-                sides = sorted([(said(left), type_), (said(right), _MIRRORED[type_])])
-                return repr(sides).encode()
-            return None
-        case _:
-            return None
+def _said_in_order(node: ex.AnyExpression) -> frozenset[tuple[bytes, bytes, bool]]:
+    """Equal for comparisons that say the same, whichever side is written first; empty for anything else."""
+    return frozenset((said(greater), said(lesser), is_strict) for greater, lesser, is_strict in _comparisons(node))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +167,6 @@ def implied_bounds(conditions: Sequence[Condition], side: Set[int], classes: Equ
 
     Source: transitive inference over inequalities, as in Ullman, "Principles of Database and Knowledge-Base Systems"
         (1989), chapter 14, without equating columns that bound one another.
-
-    Args:
-        conditions: All hold for the rows that matter.
-        side: The columns that are asked for.
-        classes: Which columns are equal.
 
     Cost: linear in the conditions without inequalities between columns; with them, times the bounds.
     """

@@ -19,6 +19,10 @@ def with_lists(node: ex.AnyExpression) -> ex.AnyExpression:
     """
     match node:
         case ex.BoundOperation(
+            type="OPERATOR_NOT", children=(ex.BoundOperation(type="OPERATOR_NOT", children=(twice,)),)
+        ):
+            return with_lists(twice)
+        case ex.BoundOperation(
             type="OPERATOR_NOT", children=(ex.Written(sql="({0} = ANY({1}))", children=(value, values)),)
         ):
             is_absent = replace(node, children=(_contains(values, value),))

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from secateur.planner.constrain.condition import Condition
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import STRICT
+from secateur.planner.tree.rewriting import bare_column
 
 Truths: TypeAlias = frozenset[bool | None]
 
@@ -23,12 +24,7 @@ _STRICT_FUNCTIONS: Final = frozenset({"__cast", "+", "-", "*", "~~", "!~~", "~~*
 
 
 def is_never_true(condition: Condition, known: Mapping[int, Truths]) -> bool:
-    """Whether a condition is never TRUE where columns are what is known of them.
-
-    Args:
-        condition: The condition.
-        known: What some columns may be.
-    """
+    """Whether a condition is never TRUE where columns are what is known of them."""
     return True not in _values(condition.expression, known)
 
 
@@ -37,10 +33,7 @@ def rejected(
 ) -> frozenset[int]:
     """Those of some columns that are not NULL in a row for which conditions hold.
 
-    Args:
-        conditions: The conditions. One that need not hold where a column is NULL rejects nothing.
-        columns: The columns.
-        never_null: What is known of others.
+    A condition that need not hold where a column is NULL rejects nothing.
     """
     held = [one for one in conditions if one.unless_null is None]
     return frozenset(
@@ -51,9 +44,10 @@ def rejected(
 
 
 def _values(node: ex.AnyExpression, known: Mapping[int, Truths]) -> Truths:
+    column = bare_column(node)
+    if column is not None:
+        return known.get(column.index, _ANY)
     match node:
-        case ex.InputColumn(index=index):
-            return known.get(index, _ANY)
         case ex.Conjunction(type="CONJUNCTION_AND", children=parts):
             return _all([_values(part, known) for part in parts])
         case ex.Conjunction(children=parts):

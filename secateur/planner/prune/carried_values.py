@@ -8,17 +8,17 @@ from typing import Final
 
 from secateur.partitioning.pruning.comparison import OPERATORS, Comparison
 from secateur.partitioning.pruning.comparison_bound import representable
+from secateur.partitioning.pruning.comparison_target import BareColumn, WidenedColumn
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, equal_classes
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain
 from secateur.partitioning.pruning.operand import Constant, Evaluated, Operand, Parameter
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.planner.prune.bounds import Boxes, unite
 from secateur.planner.prune.operands import operand_of
-from secateur.planner.prune.scan_columns import ScanColumns
+from secateur.planner.prune.scan_columns import KeyExpression, ScanColumns, key_expression
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import COMPARISONS, LENGTHS, are_texts
-from secateur.planner.tree.rewriting import cast_of, cast_to, rebased, within
-from secateur.planner.tree.types import is_exact, sql_type
+from secateur.planner.tree.rewriting import cast_of, cast_to, input_columns, rebased, within
 
 _IDENTICAL_WHERE_EQUAL: Final = frozenset({TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.BOOLEAN})
 _EXACT_FOR_ALL: Final = frozenset(
@@ -37,12 +37,8 @@ def values_given(
 
     They are carried into expressions: ``g = 3 AND a = g + 1`` is ``a = 3 + 1``. A column has the value of the other
     side only if the comparison converts neither of them, or both are integers. So constants count, and parameters where
-    the values of all types compare with the column exactly, or those that are known to be integers do.
-
-    Args:
-        conjuncts: Its parts.
-        columns: The columns.
-        integers: The indexes of the parameters that are integers in every execution.
+    the values of all types compare with the column exactly, or those that are known to be integers do: ``integers`` has
+    the indexes of the parameters that are, in every execution.
     """
     found: dict[str, ex.AnyExpression] = {}
     if len(conjuncts) < 2:
@@ -51,12 +47,12 @@ def values_given(
         if not isinstance(conjunct, ex.Call) or conjunct.type != "COMPARE_EQUAL":
             continue
         for own, other in (conjunct.children, conjunct.children[::-1]):
-            column = _column(own)
-            name = None if column is None else columns.name_of(column)
-            if column is not None and name is not None and name not in found:
-                value = _value(cast_to(other, column.return_type), other, columns.types[name], integers)
+            known = key_expression(own, columns)
+            if known is not None and known.column not in found and _is_one_value(known):
+                (column,) = input_columns(own)
+                value = _value(cast_to(other, column.return_type), other, known.column_type, integers)
                 if value is not None:
-                    found[name] = value
+                    found[known.column] = value
     return found
 
 
@@ -69,22 +65,23 @@ def carried_into(
     inputs = [part for part in within(node) if isinstance(part, ex.InputColumn)]
     if not inputs or not all(columns.name_of(column) in values for column in inputs):
         return node
-    return rebased(node, lambda column: values[columns.names[column.index]])
+
+    def value(column: ex.InputColumn) -> ex.AnyExpression:
+        held = values[columns.names[column.index]]
+        return held if held.return_type == column.return_type else cast_to(held, column.return_type)
+
+    return rebased(node, value)
 
 
-def _column(node: ex.AnyExpression) -> ex.InputColumn | None:
-    """The column that an expression is, or of which it is a number that is equal to no number beside it."""
-    found = cast_of(node)
-    inner = node if found is None else found[0]
-    if not isinstance(inner, ex.InputColumn):
-        return None
-    source, target = sql_type(inner.return_type), sql_type(node.return_type)
-    if source is None or target is None:
-        return None
-    is_number = source.is_integer and (target.is_integer or target.kind is TypeKind.DECIMAL)
-    if source == target or (is_number and is_exact(source, target)):
-        return inner
-    return inner if source.kind in _EXACT_FOR_ALL - {TypeKind.DATE} and target.kind is TypeKind.DOUBLE else None
+def _is_one_value(found: KeyExpression) -> bool:
+    """Whether an expression of a column equals a value for one value of the column at most."""
+    match found.comparison_target:
+        case BareColumn():
+            return True
+        case WidenedColumn(SqlType(kind=TypeKind.DOUBLE)):
+            return found.column_type.kind in _EXACT_FOR_ALL
+        case _:
+            return False
 
 
 def _value(
@@ -173,12 +170,7 @@ class LengthBound:
 
 
 def longest_texts(conjuncts: Iterable[ex.AnyExpression], columns: ScanColumns) -> dict[str, LengthBound]:
-    """The columns whose number of characters a conjunction bounds, and the bounds; the least of constants if there are.
-
-    Args:
-        conjuncts: Its parts.
-        columns: The columns.
-    """
+    """The columns whose number of characters a conjunction bounds, and the bounds: the least of constants if any."""
     found: dict[str, LengthBound] = {}
     for conjunct in conjuncts:
         if not isinstance(conjunct, ex.Call) or conjunct.type not in COMPARISONS:

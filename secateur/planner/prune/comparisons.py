@@ -70,16 +70,13 @@ class ComparisonReader:
                 if comparison is Comparison.DISTINCT
                 else self._row(comparison, fields, [others], node, wanted)
             )
-        column = self._key(left)
-        if column is not None and column == self._key(right):
-            return self._itself(column, comparison, wanted)
+        found, other, operand = self._expression(left), self._expression(right), right
+        if found is not None and found == other:
+            return self._itself(found.column, comparison, wanted)
         if (pair := self.equated(node, wanted)) is not None:
             self.pairs[pair] = None
-        found, operand = self._expression(left), right
-        if found is None or (
-            self._expression(right) is not None and self._is_known(left) and not self._is_known(right)
-        ):
-            found, operand = self._expression(right), left
+        if found is None or (other is not None and self._is_known(left) and not self._is_known(right)):
+            found, operand = other, left
             comparison = OPERATORS[comparison].mirrored or comparison
         return self._unused(node) if found is None else self._tested(found, comparison, [operand], node, wanted)
 

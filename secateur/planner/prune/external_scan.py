@@ -24,12 +24,7 @@ _APART: Final = OPAQUE | {TypeKind.FLOAT, TypeKind.DOUBLE}
 
 
 def external_scan(read: ScanReading, plan: BoundPlan | Unreadable) -> ExternalScan:
-    """Describe the rows that a scan of an external table needs.
-
-    Args:
-        read: The scan and the conditions on it.
-        plan: The plan of the statement.
-    """
+    """Describe the rows that a scan of an external table needs."""
     types = {column.name: column.type for column in read.scan.table.columns if column.type.kind not in _APART}
     conjuncts = read.conditions.conjuncts
     columns = ScanColumns.of(read.scan.table, read.conditions.names)

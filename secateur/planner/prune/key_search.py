@@ -41,11 +41,7 @@ def read_keys(
 ) -> tuple[PredicateReader, list[Boxes]]:
     """The boxes of each conjunct over the primary-key columns, and the reader that closes them.
 
-    Args:
-        table: The table.
-        reader: The reader of the partitioning columns.
-        conjuncts: The conjuncts.
-        read: What it has read, which is the same if they name no further column of the key.
+    Both are those of the partitioning columns if the conjuncts name no further column of the key.
     """
     types = {name: table.column(name).type for name in table.primary_key}
     if (types.keys() - reader.types.keys()).isdisjoint(reader.columns.named_in(conjuncts)):
@@ -191,11 +187,6 @@ def index_search(table: TableDef, columns: ScanColumns, conjuncts: Sequence[ex.A
     search finds a superset of the rows: WHERE is applied to them as to any others.
 
     None when the predicates bound the first column of no index.
-
-    Args:
-        table: The table.
-        columns: The columns of the scan.
-        conjuncts: All conjuncts of the scan.
     """
     if not table.indexes or not conjuncts:
         return None

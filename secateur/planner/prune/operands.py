@@ -20,7 +20,7 @@ from secateur.planner.prune.shown import operand_text
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import COMPARISONS, PATTERNS
 from secateur.planner.tree.expression_sql import BoundText, Unprintable, expression_sql
-from secateur.planner.tree.rewriting import cast_of, cast_to, within
+from secateur.planner.tree.rewriting import cast_of, cast_to, exchanged, within
 from secateur.planner.tree.stability import unstable_call
 from secateur.planner.tree.types import ListInfo, LogicalType
 
@@ -144,20 +144,13 @@ def _is_quick(call: ex.Call) -> bool:
 
 def _guarded(node: ex.AnyExpression) -> ex.AnyExpression:
     """The expression with guards before its calls."""
-    match node:
-        case ex.Call():
-            call = replace(node, children=tuple(map(_guarded, node.children)))
-            return _behind_guard(call) if call.name in _GUARDED else call
-        case ex.BoundOperation() | ex.Conjunction():
-            return replace(node, children=tuple(map(_guarded, node.children)))
-        case ex.Case():
-            checks = [
-                replace(check, when_expr=_guarded(check.when_expr), then_expr=_guarded(check.then_expr))
-                for check in node.case_checks
-            ]
-            return replace(node, case_checks=tuple(checks), else_expr=_guarded(node.else_expr))
-        case _:
-            return node
+
+    def change(one: ex.AnyExpression) -> ex.AnyExpression | None:
+        if not isinstance(one, ex.Call) or one.name not in _GUARDED:
+            return None
+        return _behind_guard(replace(one, children=tuple(map(_guarded, one.children))))
+
+    return exchanged(node, change)
 
 
 def _behind_guard(call: ex.Call) -> ex.AnyExpression:

@@ -54,12 +54,7 @@ class PredicateReader:
 
     @classmethod
     def about(cls, types: Mapping[str, SqlType], columns: ScanColumns) -> PredicateReader:
-        """Make a reader of predicates over columns, some of which may hold NULL.
-
-        Args:
-            types: The type of each column that matters, by name.
-            columns: As the attribute.
-        """
+        """Make a reader of predicates over columns, some of which may hold NULL."""
         reader = cls({name: type_ for name, type_ in types.items() if name in columns.never_null}, columns)
         reader._read_about(types)
         return reader
@@ -83,12 +78,7 @@ class PredicateReader:
         return self._read_beside(conjuncts)
 
     def read_with(self, conjuncts: Sequence[ex.AnyExpression], others: Mapping[str, SqlType]) -> list[Boxes]:
-        """The boxes of each conjunct over other columns as well, with whether these are NULL, for :meth:`close`.
-
-        Args:
-            conjuncts: The conjuncts.
-            others: The types of the other columns, by name.
-        """
+        """The boxes of each conjunct over other columns as well, with whether these are NULL, for :meth:`close`."""
         self._read_about({**others, **self.types}, frozenset(others))
         return self._read_beside(conjuncts)
 

@@ -108,14 +108,7 @@ def _excludes_values(constraint: Constraint) -> bool:
 
 
 def why_unused(whole: ex.AnyExpression, columns: ScanColumns, types: Mapping[str, SqlType], text: str) -> str | None:
-    """Return the prune reason, which depends on the expression around the first key column; None where there is none.
-
-    Args:
-        whole: The predicate.
-        columns: The columns of the scan.
-        types: The types of the key columns.
-        text: The text of the predicate.
-    """
+    """The prune reason, which depends on the expression around the first key column; None where there is none."""
     found = _first_column(whole, columns, types)
     if found is None:
         return None
@@ -169,11 +162,6 @@ def why_nothing_pruned(tree: PartitionTree, bounds: ScanBounds, params: Sequence
     """Return the reason and what to do about it.
 
     The predicates of the scan leave no partition out for the values of this call, although they could for others.
-
-    Args:
-        tree: A partition tree that leaves nothing out for these values.
-        bounds: The bounds from which it was made.
-        params: The values of the parameters.
     """
     scheme = tree.scheme
     types = dict(scheme.types)

@@ -54,10 +54,15 @@ class ScanColumns:
     def name_of(self, node: ex.AnyExpression) -> str | None:
         """The name of the column that an expression is; None for anything else.
 
-        A column that the plan has in another type than the table, such as under a collation, is none that is known.
+        A column that is in another type than in the table, such as under a collation, is none that is known, unless it
+        equals an integer of that type.
         """
         name = self.spelled(node)
-        return name if name is not None and sql_type(node.return_type) == self.types[name] else None
+        if name is None:
+            return None
+        own, given = self.types[name], sql_type(node.return_type)
+        are_integers = own.is_integer and given is not None and given.is_integer
+        return name if own == given or are_integers else None
 
     def spelled(self, node: ex.AnyExpression) -> str | None:
         """The name of the column that an expression is in whatever type; None for anything else."""
@@ -92,12 +97,7 @@ class KeyExpression:
 
 
 def key_expression(node: ex.AnyExpression, columns: ScanColumns) -> KeyExpression | None:
-    """Return the invertible expression of a column that a node is, or None.
-
-    Args:
-        node: One side of a comparison.
-        columns: Those that the expression may be of.
-    """
+    """Return the invertible expression of one of some columns that a side of a comparison is, or None."""
     match node:
         case ex.InputColumn():
             name = columns.name_of(node)
@@ -140,8 +140,13 @@ def _cast(node: ex.AnyExpression, inner: ex.AnyExpression, columns: ScanColumns)
             source.is_integer and is_exact(source, target) and not isinstance(found.comparison_target, WidenedColumn)
         )
         return found if is_number else None
+    _, is_tried = cast_of(node) or (inner, True)
+    if source.is_integer and found.column_type.is_integer and source != found.column_type:
+        if target.is_integer and not is_tried:
+            return found  # as in arithmetic, no row that passes has a value that overflows
+        if not is_exact(source, target):
+            source = found.column_type  # which the value is one of
     if is_exact(source, target):
-        _, is_tried = cast_of(node) or (inner, True)
         # A day may be past the last instant, which TRY_CAST makes a NULL.
         return None if is_tried and source != target and not source.is_integer else found
     if found.column_type != source:
@@ -183,6 +188,11 @@ def _absolute(inner: ex.AnyExpression, columns: ScanColumns) -> KeyExpression | 
     wide = sql_type(inner.return_type)
     if found is None or wide is None or not (found.column_type.is_integer and wide.is_integer):
         return None
+    low, _ = found.column_type.integer_range
+    if low == 0 or not is_exact(found.column_type, wide):
+        wide = found.column_type
+    elif wide.kind is TypeKind.HUGEINT and found.column_type.kind is not TypeKind.BIGINT:
+        wide = SqlType(TypeKind.BIGINT)  # which has their absolute values as well, and is compared with values
     return found.become(AbsoluteColumn(wide)) if found.comparison_target == BARE else None
 
 

@@ -85,14 +85,7 @@ def read_query(
     settings: PlanSettings,
     integers: frozenset[int] = frozenset(),
 ) -> QueryReading:
-    """Read the scans of a query.
-
-    Args:
-        query: The query.
-        plan: DuckDB's plan of it.
-        settings: The session's settings for the plan.
-        integers: The indexes of the parameters that are integers in every execution.
-    """
+    """Read the scans of a query; ``integers`` are the parameters that are integers in every execution, by index."""
     if isinstance(plan, Unreadable):
         unknown = replace(_UNKNOWN, notes=(plan.reason,))
         read = tuple(ScanReading(scan, unknown, bounds_of(scan, unknown, settings)) for scan in query.scans)
@@ -112,13 +105,7 @@ def read_query(
 
 
 def conditions_with_lists(query: Query, plan: BoundPlan, lists: Mapping[ScanColumn, int]) -> tuple[ScanConditions, ...]:
-    """The conditions on each scan if parameters have all values of some columns.
-
-    Args:
-        query: The query.
-        plan: DuckDB's plan of it.
-        lists: The index of the parameter of each of these columns.
-    """
+    """The conditions on each scan if parameters have all values of some columns; ``lists`` has their indexes."""
     return _conditions(query, _constrained(query, plan, lists))
 
 
@@ -238,14 +225,10 @@ def bound_scan(
     integers: frozenset[int] = frozenset(),
     claims: frozenset[int] = frozenset(),
 ) -> ScanBounds:
-    """The bounds of a scan.
+    """The bounds that conditions set on a scan of a table.
 
-    Args:
-        table: The table.
-        conditions: What holds for the rows of the scan that the statement needs.
-        combinations_per_partition: As in :class:`~secateur.planner.binding.catalog_view.PlanSettings`.
-        integers: The indexes of the parameters that are integers in every execution.
-        claims: The indexes of the parameters that are claims.
+    For the numbers see :class:`~secateur.planner.binding.catalog_view.PlanSettings` and :func:`read_query`; ``claims`` are
+    the indexes of the parameters that are claims.
     """
     scheme, conjuncts = table.scheme, conditions.conjuncts
     columns = ScanColumns.of(table, conditions.names, conditions.others)

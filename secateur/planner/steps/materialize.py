@@ -31,7 +31,6 @@ from secateur.partitioning.pruning.comparison_target import AbsoluteColumn, Bare
 from secateur.partitioning.pruning.nodes import tests_of
 from secateur.partitioning.pruning.operand import Evaluated, Operand, ParameterList, parameters_of
 from secateur.partitioning.types.column_type import UNIT_TIMESTAMPS, SqlType, parse_type
-from secateur.planner.binding.functions import aggregate_names
 from secateur.planner.cost_model import CostModel
 from secateur.planner.row_estimates import is_few
 from secateur.planner.select import BoundSelect
@@ -39,7 +38,7 @@ from secateur.planner.statement import PlannedSelect, PlannedStep, PlannedSteps
 from secateur.planner.steps.subqueries import VALUES_MAX, EnclosingCTEs, Subquery, find_subqueries, is_substituted
 from secateur.planner.text.parameters import Parameters, read_parameters
 from secateur.planner.text.positions import spliced
-from secateur.planner.text.syntax import Syntax, SyntaxNode, compared_trees, nodes_of, parse_query
+from secateur.planner.text.syntax import compared_trees, parse_query
 from secateur.planner.text.tokens import Token, tokenize
 from secateur.protocol.query_parts import SubqueryUse
 
@@ -241,7 +240,7 @@ class _Statement:
             if needed
             else ""
         )
-        bounded = definitions + _bounded(text, syntax, subquery.use, alone=not needed)
+        bounded = definitions + _bounded(text, subquery.use)
         query = self._bound(bounded, ())
         if not query.reads_tables or len(query.columns) != 1:
             return None
@@ -307,36 +306,10 @@ class _Statement:
         return spliced(self.text, self.tokens[first].start, self.tokens[last].end + 1, [*splices, *kept])
 
 
-def _bounded(text: str, syntax: Syntax, use: SubqueryUse, *, alone: bool) -> str:
+def _bounded(text: str, use: SubqueryUse) -> str:
     """A subquery whose rows are as many as can be used, and one more; each value once for a list."""
-    select = syntax.node
-    modifiers = [modifier["type"] for modifier in select.get("modifiers", ())]
-    plain = (
-        select["type"] == "SELECT_NODE"
-        and not any(modifier.startswith("LIMIT") for modifier in modifiers)
-        and not any(select.get(key) for key in ("cte_map", "sample"))
-        and alone
-    )
-    limit = f"LIMIT {VALUES_MAX[use] + 1}"
-    match use:
-        case SubqueryUse.VALUE:
-            return f"{text}\n{limit}" if plain else f"SELECT * FROM (\n{text}\n) AS subquery {limit}"
-        case SubqueryUse.LIST | SubqueryUse.KEYS:
-            # DISTINCT and LIMIT in the SELECT itself are applied where the rows are.
-            bare = plain and not modifiers and not any(map(select.get, ("group_expressions", "having", "qualify")))
-            first, second = syntax.tokens[:2]
-            if bare and first.word == "SELECT" and second.word != "ALL" and not any(map(_aggregates, nodes_of(select))):
-                return f"SELECT DISTINCT{text[first.end + 1 :]}\n{limit}"
-            return f"SELECT DISTINCT * FROM (\n{text}\n) AS subquery {limit}"
-
-
-def _aggregates(node: SyntaxNode) -> bool:
-    """Whether a node computes of several rows."""
-    return (
-        node.get("class") == "WINDOW"
-        or node.get("aggregate_handling") == "FORCE_AGGREGATES"
-        or str(node.get("function_name", "")).lower() in aggregate_names()
-    )
+    distinct = "" if use is SubqueryUse.VALUE else "DISTINCT "
+    return f"SELECT {distinct}* FROM (\n{text}\n) AS subquery LIMIT {VALUES_MAX[use] + 1}"
 
 
 def _used_parameters(outer: BoundSelect, first: int, types: Sequence[SqlType]) -> set[int]:

@@ -188,7 +188,6 @@ scan orders: 1 of 271 partitions [p128]
   partitioning key (customer_id): ('C2')
   primary key bounds: ('C2')
   columns: customer_id, id, priority, amount, day
-  filter: NOT NOT customer_id = 'C2'
 serving: yes
 */
 ----

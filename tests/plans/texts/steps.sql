@@ -13,8 +13,9 @@ steps:
 on one member, by Arrow:
   s0 is vip(customer_id)
   answers (customer_id VARCHAR)
-  SELECT DISTINCT customer_id FROM s0 AS "vip"
-LIMIT 10001
+  SELECT DISTINCT * FROM (
+SELECT customer_id FROM s0 AS "vip"
+) AS subquery LIMIT 10001
 on several members:
   scan vip: SELECT DISTINCT t1."customer_id" FROM "s0" AS t1 LIMIT 10001
   final: SELECT DISTINCT t1."customer_id" FROM x0 AS t1 LIMIT 10001
@@ -97,8 +98,9 @@ steps:
 on one member, by Arrow:
   s0 is vip(customer_id)
   answers (customer_id VARCHAR)
-  SELECT DISTINCT customer_id FROM s0 AS "vip"
-LIMIT 10001
+  SELECT DISTINCT * FROM (
+SELECT customer_id FROM s0 AS "vip"
+) AS subquery LIMIT 10001
 on several members:
   scan vip: SELECT DISTINCT t1."customer_id" FROM "s0" AS t1 LIMIT 10001
   final: SELECT DISTINCT t1."customer_id" FROM x0 AS t1 LIMIT 10001

@@ -63,6 +63,16 @@ def texts(scan: ScanConditions) -> list[str]:
             id="across a join, from a wider integer",
         ),
         pytest.param(
+            "SELECT * FROM a WHERE NOT (NOT (k = ANY([5, 6])))",
+            {"a": ["k IN [5, 6]"]},
+            id="a search of a list that is negated twice",
+        ),
+        pytest.param(
+            "SELECT * FROM a JOIN c ON a.k = c.k WHERE TRY_CAST(c.k AS INTEGER) IS NULL",
+            {"a": ["TRY_CAST(k AS INTEGER) IS NULL"], "c": ["TRY_CAST(k AS INTEGER) IS NULL"]},
+            id="across a join, TRY_CAST stays one",
+        ),
+        pytest.param(
             "SELECT * FROM a JOIN b ON a.d = b.d WHERE a.d = 5",
             {"a": ["d = 5"], "b": []},
             id="not across a join of doubles",
