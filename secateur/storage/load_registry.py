@@ -116,7 +116,7 @@ class LoadRegistry:
         ]
 
     def idle(self, seconds: float) -> list[str]:
-        """The loads that are not prepared and have got no row for so many seconds."""
+        """The loads that are not prepared and have got no row for so many seconds. Costs little: it is asked often."""
         since_s = self._clock() - seconds
         return [load.load_id for load in self._loads.values() if load.operation is None and load.touched_s < since_s]
 

@@ -186,7 +186,7 @@ def test_what_was_staged_for_a_partition_that_is_built_anew_does_not_count_twice
     store.loads.stage("a", 1, 0, 0, staged)
     store.loads.stage("a", 1, 1, 0, batch(keys_of[1][2:4], 1))
     store.begin_copy(1, 0)
-    assert store.loads.staged_bytes == message_bytes(staged)
+    assert store.loads.registry.staged_bytes == message_bytes(staged)
     store.loads.stage("a", 1, 0, 0, staged)
     assert store.loads.prepare("a", 1, "append", {0: [0], 1: [0]}) == 4
 
@@ -202,7 +202,7 @@ def test_abort_leaves_everything_as_it_was_and_frees_the_rows(
     assert store.loads.abort("L")
     assert content(store) == before
     assert allocated() == bytes_before
-    assert store.loads.under_way() == []
+    assert store.loads.registry.infos() == []
     store.write(1, 0, batch(keys_of[0][2:4], 5), "append")
 
 
@@ -342,7 +342,7 @@ class TestWhatComesInBetween:
         store.drop_table(1)
         with pytest.raises(LoadFailedError, match="load L was aborted"):
             store.loads.publish("L")
-        assert store.loads.under_way() == []
+        assert store.loads.registry.infos() == []
 
 
 class TestTwoLoads:
@@ -416,7 +416,7 @@ class TestRefused:
             store.loads.stage("L", 1, 0, 0, pa.table({"k": pa.array([None], pa.int64()), "v": [1]}))
         with pytest.raises(DataError, match="points: expected the columns"):
             store.loads.stage("L", 1, 0, 0, pa.table({"v": [1]}))
-        assert store.loads.under_way() == []
+        assert store.loads.registry.infos() == []
 
     def test_one_load_has_one_table(
         self, store: MemberStore, keys_of: list[list[int]], batch: Any, make_table: Any
@@ -512,12 +512,12 @@ def test_loads_under_way_are_listed_with_their_age(
     store.loads.stage("L", 1, 0, 0, two)
     clock.now_s += 30
     info = LoadInfo("L", 1, 2, message_bytes(two), prepared=False, idle_s=30.0, age_s=30.0, partition_rows={0: 2})
-    assert store.loads.under_way() == [info]
-    assert (store.loads.idle(29.0), store.loads.idle(31.0)) == (["L"], [])
-    assert (store.loads.age_s("L"), store.loads.age_s("M")) == (30.0, 0.0)
+    assert store.loads.registry.infos() == [info]
+    assert (store.loads.registry.idle(29.0), store.loads.registry.idle(31.0)) == (["L"], [])
+    assert (store.loads.registry.age_s("L"), store.loads.registry.age_s("M")) == (30.0, 0.0)
     store.loads.stage("L", 1, 0, 0, one)
     store.loads.prepare("L", 1, "append", {0: [0]})
-    assert store.loads.under_way() == [
+    assert store.loads.registry.infos() == [
         LoadInfo(
             "L",
             1,
@@ -530,7 +530,7 @@ def test_loads_under_way_are_listed_with_their_age(
         )
     ]
     clock.now_s += 30
-    assert store.loads.idle(1.0) == []  # other members may have published it
+    assert store.loads.registry.idle(1.0) == []  # other members may have published it
 
 
 def test_outcomes_are_not_remembered_without_bound(points: TableDef) -> None:
@@ -552,8 +552,8 @@ def test_a_load_of_keys_deletes_them_at_publication(store: MemberStore, keys_of:
     assert store.loads.prepare("l", 1, "delete", {0: [0]}) == 1
     assert store.partition(1, 0).rows == before, "nothing is gone before publication"
     assert store.loads.publish("l") == 1
-    assert store.partition(1, 0).snapshot().lookup([gone]).num_rows == 0
-    assert store.partition(1, 0).snapshot().lookup([kept]).num_rows == 1
+    assert store.partition(1, 0).find([gone]) is None
+    assert store.partition(1, 0).find([kept]) is not None
 
 
 @pytest.mark.parametrize(("mode", "keys"), [("delete", False), ("append", True)])
