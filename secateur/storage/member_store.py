@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from secateur.engine_limits import EngineLimits
 from secateur.errors import TableExistsError
-from secateur.partitioning.pruning.key_range import IndexSlice, KeyRanges, KeySlice
+from secateur.partitioning.pruning.key_range import KeySlice
 from secateur.partitioning.schemes.components import no_garbage_collection
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.codec import encode
@@ -21,11 +21,11 @@ from secateur.storage.change import ChangeCount, ChangeOperation, load_mode
 from secateur.storage.change_feed import ChangeFeed
 from secateur.storage.fold_queue import FoldQueue
 from secateur.storage.hosted_tables import HostedTable, HostedTables, ReadVersions
-from secateur.storage.key_windows import FindFew, KeyWindows, few_finder
+from secateur.storage.key_windows import FindFew, few_finder, row_finder
 from secateur.storage.layout import TableLayout
 from secateur.storage.log import records
 from secateur.storage.partition import Partition
-from secateur.storage.pinned_rows import PinnedRows, index_windows, pinned
+from secateur.storage.pinned_rows import PinnedRows, pinned
 from secateur.storage.read_lease import ReadLease
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows, scanned
@@ -426,19 +426,8 @@ class MemberStore:
             return self.relation(table_id, partitions, layout.schema.names[:1], keys).select([])
         positions = None if columns is None else layout.column_positions(columns)
         hosted = _counted(table.pick(partitions))
-        if isinstance(keys, IndexSlice):
-            order, spans = index_windows(layout, keys)
-            found = [partition.snapshot().read_index(positions, order, spans) for partition in hosted]
-        elif isinstance(keys, KeyRanges):
-            windows = KeyWindows.of(layout, keys)
-            found = [
-                piece
-                for partition in hosted
-                for piece in partition.snapshot().read_windows(positions, windows.of_partition(partition.number))
-            ]
-        else:
-            cells = () if keys is None else layout.order.cells(keys.values)
-            found = [partition.snapshot().read(positions, cells) for partition in hosted]
+        find = row_finder(layout, positions, keys)
+        found = [piece for partition in hosted for piece in find(partition.snapshot(), partition.number)]
         if len(found) == 1:
             return found[0]
         pieces = [piece for piece in found if piece.num_rows]
