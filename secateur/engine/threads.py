@@ -264,7 +264,6 @@ class StatementWork:
 WORK: Final[ContextVar[StatementWork | None]] = ContextVar("secateur_statement_work", default=None)
 """Where a task counts the work of its statement; None unless slow statements are logged, or there are tenants."""
 
-_INTERRUPT_DELAY_S: Final = 0.05
 _SHORT_ROWS_MAX: Final = 100_000
 """Rows that a kernel reads within some milliseconds, unless it multiplies them."""
 
@@ -294,7 +293,7 @@ async def in_thread(
     try:
         return await asyncio.wrap_future(running)
     except asyncio.CancelledError:
-        _interrupt(running, cancellation, asyncio.get_running_loop(), _INTERRUPT_DELAY_S)
+        cancellation.cancel_until(running.done, asyncio.get_running_loop())
         raise
 
 
@@ -311,15 +310,6 @@ def _timed(call: Callable[[Cancellation], T], work: StatementWork | None) -> Cal
                 work.processor_times.append(processor_s)
 
     return timed
-
-
-def _interrupt(
-    running: Future[Any], cancellation: Cancellation, loop: asyncio.AbstractEventLoop, delay_s: float
-) -> None:
-    """Again and again, since DuckDB forgets an interrupt that comes at a bad moment."""
-    cancellation.cancel()
-    if not running.done():
-        loop.call_later(delay_s, _interrupt, running, cancellation, loop, 2 * delay_s)
 
 
 class MeteredCall:

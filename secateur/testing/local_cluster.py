@@ -160,7 +160,8 @@ class LocalCluster:
         self, dag: DAG | FrozenDAG, config: JobConfig | None = None, params: Params = (), *, coordinator: str = "m1"
     ) -> JobResult:
         """Run a job and wait for its result."""
-        return await self.runtimes[coordinator].run_light_job(dag, config or JobConfig(), params, self.topology)
+        job = await self.runtimes[coordinator].start_job(dag, config or JobConfig(), params, self.topology)
+        return await job.result()
 
     def received(self, operations: Sequence[str] | None = None) -> dict[str, int]:
         """Messages that were sent to each member so far; of these operations only, where some are named."""
