@@ -15,7 +15,7 @@ from secateur.engine.execution_plan.plan_builder import ExecutionPlan, Execution
 from secateur.engine.failure import lost_member
 from secateur.engine.runtime.result import JobResult, ResultCollector
 from secateur.engine.runtime.services import MemberServices
-from secateur.errors import DeadlineError, Error, JobCancelledError, MemberLostError
+from secateur.errors import DeadlineError, Error, JobCancelledError
 from secateur.protocol.metrics import VertexMetrics
 
 _LAST_ROWS_S: Final = 0.02
@@ -150,7 +150,7 @@ class RunningJob:
 
     def member_lost(self, member: str, cause: BaseException | None) -> None:
         """A member cannot be reached any more."""
-        self.apply(self._machine.member_lost(member, lost_member(member, cause)))
+        self.apply(self._machine.member_ended(member, lost_member(member, cause)))
 
     def apply(self, effects: list[Effect]) -> None:
         """Perform the effects that the state machine asks for."""
@@ -253,15 +253,11 @@ class JobStateMachine:
         return self._finish_if_all_ended()
 
     def member_ended(self, member: str, error: Error | None) -> list[Effect]:
-        """A participant has ended, well or with an error. Repetitions and strangers change nothing."""
+        """A participant has ended, well or with an error, or is lost. Repetitions and strangers change nothing."""
         if self.is_finished or member not in self._running:
             return []
         del self._running[member]
         return (self._fail(error) if error is not None else []) + self._finish_if_all_ended()
-
-    def member_lost(self, member: str, error: MemberLostError) -> list[Effect]:
-        """A member cannot be reached any more. Nothing happens unless it was still taking part."""
-        return self.member_ended(member, error)
 
     def cancel(self, error: Error) -> list[Effect]:
         """Stop the job for a reason of our own: a request, a deadline."""
