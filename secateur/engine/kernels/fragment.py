@@ -261,23 +261,12 @@ def open_answer(
     params: Sequence[Any] = (),
     *,
     cancellation: Cancellation | None = None,
+    duckdb: Callable[[], DuckDBKernel] | None = None,
 ) -> ChunkedResult:
-    """Like :func:`run`, for an answer that is taken in parts, and closed at the end.
+    """As :func:`run_with`, for an answer that is taken in parts, and closed at the end.
 
     Errors of the statement are raised with the first part.
     """
-    return open_with(fragment, relations, params, cancellation=cancellation)
-
-
-def open_with(
-    fragment: Fragment,
-    relations: Mapping[str, pa.Table],
-    params: Sequence[Any] = (),
-    *,
-    cancellation: Cancellation | None = None,
-    duckdb: Callable[[], DuckDBKernel] | None = None,
-) -> ChunkedResult:
-    """As :func:`open_answer`, by a DuckDB kernel of the caller's."""
     if is_traced():
         found, _ = _in_span(fragment, lambda: (_of_arrow(fragment, relations, params), KernelName.ARROW))
     else:
