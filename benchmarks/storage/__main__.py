@@ -27,6 +27,7 @@ from benchmarks.storage.memory import write_frames
 from benchmarks.storage.trips import readings, readings_rows, trips, trips_rows
 from secateur.partitioning.pruning.key_range import KeyBoundary, KeyPrefix, KeyRange, KeyRanges, KeySlice
 from secateur.partitioning.topology.owner_routing import split
+from secateur.storage.change import ChangeOperation
 from secateur.storage.member_store import MemberStore
 
 _ROUNDS: Final = 9
@@ -61,10 +62,10 @@ def main() -> None:
     for table_id, rows, tails in [(_SMALL, 4_000, 48), (_LARGE, 1_000_000, 12_000)]:
         table = trips(1, table_id)
         store.create_table(table, [0])
-        store.write(table_id, 0, trips_rows(table, rows, tails), "append")
+        store.apply(table_id, 0, ChangeOperation.APPEND, trips_rows(table, rows, tails))
     narrow = readings(_NARROW)
     store.create_table(narrow, [0])
-    store.write(_NARROW, 0, readings_rows(narrow, 4_000), "append")
+    store.apply(_NARROW, 0, ChangeOperation.APPEND, readings_rows(narrow, 4_000))
     check_answers(store)
     results = run([*searches(store), *writes(store), *loads()])
     with TemporaryDirectory() as folder:
@@ -142,14 +143,14 @@ def writes(store: MemberStore) -> list[Candidate]:
         key = [rows[name][10].as_py() for name in ("tail", "at", "n")]
 
         def upsert(table_id: int = table_id, one: pa.Table = one) -> None:
-            store.write(table_id, 0, one, "upsert")
+            store.apply(table_id, 0, ChangeOperation.UPSERT, one)
 
         def upsert_and_look_up(table_id: int = table_id, one: pa.Table = one, key: Sequence[Any] = tuple(key)) -> None:
-            store.write(table_id, 0, one, "upsert")
+            store.apply(table_id, 0, ChangeOperation.UPSERT, one)
             store.relation(table_id, [0], None, KeyPrefix(tuple(key)))
 
         def upsert_and_merge(table_id: int = table_id, one: pa.Table = one) -> None:
-            store.write(table_id, 0, one, "upsert")
+            store.apply(table_id, 0, ChangeOperation.UPSERT, one)
             store.relation(table_id, [0])
 
         group = f"write one of 19 columns into {label}"

@@ -192,18 +192,6 @@ class Preparation:
         self._parts = deque(parts)
         self._done: list[PreparedPart] = []
 
-    def run(self) -> None:
-        """Prepare every partition; a second call does nothing.
-
-        Raises:
-            DuplicateKeyError: A key occurs twice, or for an append is there already.
-            CheckFailedError: A CHECK of the table is FALSE for a row.
-            LimitExceededError: The rows do not fit into a partition.
-            TopologyChangedError: Rows staged for the catch-all belong to a range that was added meanwhile.
-        """
-        while self.run_step():
-            pass
-
     def run_step(self) -> bool:
         """Prepare some partitions: all, unless they have more than :data:`STEP_BYTES`.
 
@@ -211,7 +199,10 @@ class Preparation:
             Whether there are more.
 
         Raises:
-            Error: As :meth:`run`.
+            DuplicateKeyError: A key occurs twice, or for an append is there already.
+            CheckFailedError: A CHECK of the table is FALSE for a row.
+            LimitExceededError: The rows do not fit into a partition.
+            TopologyChangedError: Rows staged for the catch-all belong to a range that was added meanwhile.
         """
         if self.prepared is not None:
             return False

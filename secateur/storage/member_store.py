@@ -17,7 +17,7 @@ from secateur.partitioning.schemes.components import no_garbage_collection
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.codec import encode
 from secateur.storage.altered_rows import AlteredRows, VersionedRows
-from secateur.storage.change import ChangeCount, ChangeOperation, load_mode
+from secateur.storage.change import ChangeCount, ChangeOperation
 from secateur.storage.change_feed import ChangeFeed
 from secateur.storage.fold_queue import FoldQueue
 from secateur.storage.hosted_tables import HostedTable, HostedTables, ReadVersions
@@ -158,7 +158,7 @@ class MemberStore:
         self._journal: records.Journal | None = None
 
     def record_to(self, journal: records.Journal) -> None:
-        """Record all changes from now on, but those of :meth:`apply` and :meth:`write`, which their callers record."""
+        """Record all changes from now on, but those of :meth:`apply`, which its callers record."""
         self._journal = self.loads.journal = journal
 
     @no_garbage_collection()
@@ -194,7 +194,7 @@ class MemberStore:
             published: The number in the other member's :class:`DataVersion`.
 
         Raises:
-            Error: As :meth:`create_table`, and as for an overwriting :meth:`write`.
+            Error: As :meth:`create_table`, and as for an overwriting :meth:`apply`.
         """
         if tdef.table_id not in self._tables:
             self.create_table(tdef, ())
@@ -493,23 +493,6 @@ class MemberStore:
         snapshots = [partition.snapshot() for partition in _counted(table.pick(partitions))]
         return TableScan(tuple(snapshots), tuple(positions), layout.schema, self._limits)
 
-    def write(self, table_id: int, partition: int, rows: pa.Table | ShortTable, mode: str) -> int:
-        """Write rows of one partition directly, visible at once.
-
-        Args:
-            table_id: The table.
-            partition: The partition that all rows belong to; the caller has computed it.
-            rows: Rows, as ``Partition.apply`` takes them.
-            mode: ``append``, ``overwrite``, ``upsert`` or ``ignore``; overwriting concerns this partition only.
-
-        Returns:
-            Rows written.
-
-        Raises:
-            Error: As ``Partition.apply`` and :meth:`partition`.
-        """
-        return self.partition(table_id, partition).apply(load_mode(mode), rows)
-
     def feed(self, table_id: int, partition: int) -> ChangeFeed | None:
         """The change feed of a partition; None if its table has none, or it is not here."""
         table = self._tables.get(table_id)
@@ -525,7 +508,17 @@ class MemberStore:
         *,
         is_copy: bool = False,
     ) -> int:
-        """Make any change to one partition, as ``Partition.apply``.
+        """Make any change to one partition, as ``Partition.apply``, visible at once.
+
+        Args:
+            table_id: The table.
+            partition: The partition that all rows belong to; the caller has computed it.
+            operation: The operation; overwriting concerns this partition only.
+            rows: Rows, as ``Partition.apply`` takes them.
+            is_copy: As there.
+
+        Returns:
+            Rows written or removed.
 
         Raises:
             Error: As ``Partition.apply`` and :meth:`partition`.

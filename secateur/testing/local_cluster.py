@@ -31,7 +31,7 @@ from secateur.protocol.codec import decode, encode
 from secateur.protocol.job_description import JobConfig
 from secateur.protocol.message import Notice
 from secateur.protocol.operations import operation_of
-from secateur.storage.change import load_mode
+from secateur.storage.change import ChangeOperation, load_mode
 from secateur.storage.member_store import MemberStore
 
 _Hold = Callable[["_SentMessage"], bool]
@@ -134,7 +134,7 @@ class LocalCluster:
             store.create_table(tdef, mine)
             for partition in mine:
                 if partition in parts:
-                    store.write(tdef.table_id, partition, parts[partition], "append")
+                    store.apply(tdef.table_id, partition, ChangeOperation.APPEND, parts[partition])
 
     def read_table(self, name: str) -> pa.Table:
         """All rows of a table, in the order of its partitions."""

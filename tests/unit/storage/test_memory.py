@@ -15,7 +15,7 @@ import pytest
 from secateur.partitioning.pruning import KeyPrefix
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.topology.owner_routing import split
-from secateur.storage import MemberStore
+from secateur.storage import ChangeOperation, MemberStore
 from secateur.storage.block import gather
 
 pytestmark = pytest.mark.slow  # what the allocator does changes with it, and not with most of our changes
@@ -105,7 +105,7 @@ def test_a_dropped_table_frees_its_memory(make_events: Any, allocated: Any) -> N
     store = MemberStore()
     store.create_table(events, range(271))
     for partition, rows in split(rows_of(events), events).items():
-        store.write(1, partition, rows, "append")
+        store.apply(1, partition, ChangeOperation.APPEND, rows)
     store.drop_table(1)
     del rows
     assert allocated() < 1000
