@@ -26,7 +26,7 @@ from secateur.engine.kernels.arrow.fragment import (
     conjuncts,
 )
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
-from secateur.partitioning.types.decimals import added, negated, rescaled
+from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, added, negated, rescaled
 
 _Row: TypeAlias = tuple[Any, ...]
 RowEvaluator: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -65,8 +65,6 @@ _DOUBLE_COMPARISONS: Final[dict[ScalarFunction, Callable[[float, float], bool]]]
     ScalarFunction.GREATER_EQUAL: lambda one, other: one >= other or one != one,
 }
 """In the dialect, NaN equals itself and is greater than all else, and the two zeros are equal."""
-_DOUBLE_INTEGER_MAX: Final = 2**53
-"""Up to here a DOUBLE has every integer."""
 _ARITHMETIC: Final[dict[ScalarFunction, Callable[[Any, Any], Any]]] = {
     ScalarFunction.ADD: operator.add,
     ScalarFunction.SUBTRACT: operator.sub,
@@ -210,7 +208,7 @@ def _compile_parameter(number: int, type_: SqlType) -> RowEvaluator:
 
     def double(_row: Sequence[Any], params: Sequence[Any]) -> Any:
         value = params[number - 1]
-        if type(value) is int and -_DOUBLE_INTEGER_MAX <= value <= _DOUBLE_INTEGER_MAX:
+        if type(value) is int and -DOUBLE_INTEGER_MAX <= value <= DOUBLE_INTEGER_MAX:
             return float(value)
         return exact_value(value, type_)
 
