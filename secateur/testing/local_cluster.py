@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Self
 
 import pyarrow as pa
@@ -171,6 +172,7 @@ class LocalCluster:
         return {member: wanted.count(member) for member in self._ids}
 
 
+@dataclass(frozen=True, slots=True)
 class _SentMessage:
     """A message as a test sees it.
 
@@ -181,13 +183,10 @@ class _SentMessage:
         payload: As the receiver gets it.
     """
 
-    __slots__ = ("notice", "payload", "receiver", "sender")
-
-    def __init__(self, sender: str, receiver: str, notice: Notice, payload: bytes) -> None:
-        self.sender = sender
-        self.receiver = receiver
-        self.notice = notice
-        self.payload = payload
+    sender: str
+    receiver: str
+    notice: Notice
+    payload: bytes
 
     @property
     def operation(self) -> str:
