@@ -65,7 +65,8 @@ class StagedLoad:
         nbytes: Bytes of them.
         touched_s: When a row arrived last, on the clock of the store.
         began_s: When the first arrived.
-        operation: The mode, once prepared; else None.
+        operation: The mode, once prepared; else None. A prepared load must not be aborted on suspicion: other members
+            may have published it.
         parts: The rows that publication installs, by partition, once prepared.
     """
 

@@ -119,11 +119,11 @@ def test_a_load_that_fails_in_its_last_partition_leaves_the_table_and_no_rows(
     for _ in range(2):  # also when it is asked again, about rows that are sorted already
         with pytest.raises(DuplicateKeyError, match="occurs more than once"):
             store.loads.prepare("new", 1, "overwrite", PARTS)
-    [told] = store.loads.registry.infos()
+    [told] = store.loads.registry.all()
     shares_of = dict.fromkeys(range(PARTITIONS), len(ATTEMPTS)) | {PARTITIONS - 1: len(ATTEMPTS) + 1}
     assert told.partition_rows == {partition: count * SHARE_ROWS for partition, count in shares_of.items()}
     store.loads.abort("new")
-    assert store.loads.registry.infos() == []
+    assert store.loads.registry.all() == []
     assert allocated() <= staged
     assert content(store).equals(before)
 

@@ -120,7 +120,7 @@ def test_an_aborted_load_gives_its_memory_back_to_the_system(make_events: Any) -
     for load in range(20):
         for partition, rows in parts.items():
             store.loads.stage("L", 1, partition, load, gather([rows]))
-    staged = store.loads.registry.infos()[0].nbytes
+    staged = store.loads.registry.all()[0].nbytes
     before = resident_bytes()
     store.loads.abort("L")
     assert before - resident_bytes() > 0.7 * staged

@@ -21,7 +21,7 @@ from secateur.errors import (
     TopologyChangedError,
 )
 from secateur.partitioning.tables import TableDef
-from secateur.storage import MIXED, ChangeOperation, LoadInfo, MemberStore, MixedAttempt, message_bytes
+from secateur.storage import MIXED, ChangeOperation, MemberStore, MixedAttempt, message_bytes
 
 
 class Clock:
@@ -202,7 +202,7 @@ def test_abort_leaves_everything_as_it_was_and_frees_the_rows(
     assert store.loads.abort("L")
     assert content(store) == before
     assert allocated() == bytes_before
-    assert store.loads.registry.infos() == []
+    assert store.loads.registry.all() == []
     store.apply(1, 0, ChangeOperation.APPEND, batch(keys_of[0][2:4], 5))
 
 
@@ -345,7 +345,7 @@ class TestWhatComesInBetween:
         store.drop_table(1)
         with pytest.raises(LoadFailedError, match="load L was aborted"):
             store.loads.publish("L")
-        assert store.loads.registry.infos() == []
+        assert store.loads.registry.all() == []
 
 
 class TestTwoLoads:
@@ -419,7 +419,7 @@ class TestRefused:
             store.loads.stage("L", 1, 0, 0, pa.table({"k": pa.array([None], pa.int64()), "v": [1]}))
         with pytest.raises(DataError, match="points: expected the columns"):
             store.loads.stage("L", 1, 0, 0, pa.table({"v": [1]}))
-        assert store.loads.registry.infos() == []
+        assert store.loads.registry.all() == []
 
     def test_one_load_has_one_table(
         self, store: MemberStore, keys_of: list[list[int]], batch: Any, make_table: Any
@@ -514,24 +514,16 @@ def test_loads_under_way_are_listed_with_their_age(
     two, one = batch(keys_of[0][2:4], 1), batch(keys_of[0][4:5], 1)
     store.loads.stage("L", 1, 0, 0, two)
     clock.now_s += 30
-    info = LoadInfo("L", 1, 2, message_bytes(two), prepared=False, idle_s=30.0, age_s=30.0, partition_rows={0: 2})
-    assert store.loads.registry.infos() == [info]
+    (load,) = store.loads.registry.all()
+    assert (load.load_id, load.table_id, load.rows, load.nbytes) == ("L", 1, 2, message_bytes(two))
+    assert (load.operation, load.partition_rows) == (None, {0: 2})
     assert (store.loads.registry.idle(29.0), store.loads.registry.idle(31.0)) == (["L"], [])
     assert (store.loads.registry.age_s("L"), store.loads.registry.age_s("M")) == (30.0, 0.0)
     store.loads.stage("L", 1, 0, 0, one)
     store.loads.prepare("L", 1, "append", {0: [0]})
-    assert store.loads.registry.infos() == [
-        LoadInfo(
-            "L",
-            1,
-            rows=3,
-            nbytes=message_bytes(two) + message_bytes(one),
-            prepared=True,
-            idle_s=0.0,
-            age_s=30.0,
-            partition_rows={0: 3},
-        )
-    ]
+    assert (load.rows, load.nbytes) == (3, message_bytes(two) + message_bytes(one))
+    assert (load.operation, load.partition_rows) == (ChangeOperation.APPEND, {0: 3})
+    assert store.loads.registry.age_s("L") == 30.0
     clock.now_s += 30
     assert store.loads.registry.idle(1.0) == []  # other members may have published it
 

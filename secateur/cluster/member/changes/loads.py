@@ -179,7 +179,7 @@ class MemberLoads:
         """Whether a table never got a row, by the numbers of loads and changes, which copies that moved have too."""
         return (
             not self._store.data_version(table_id).published
-            and all(load.table_id != table_id for load in self._store.loads.registry.infos())
+            and all(load.table_id != table_id for load in self._store.loads.registry.all())
             and not any(self._replication.last(table_id, partition) for partition in self._store.hosted(table_id))
         )
 
@@ -253,13 +253,18 @@ class MemberLoads:
 
     def under_way(self, _: Request[changes.GetStagedLoads]) -> Reply[changes.StagedLoads]:
         """The loads that are neither published nor dropped here."""
+        registry = self._store.loads.registry
         return Reply(
             changes.StagedLoads(
                 [
                     changes.StagedLoadEntry(
-                        load.load_id, load.table_id, load.prepared, load.age_s, sorted(load.partition_rows.items())
+                        load.load_id,
+                        load.table_id,
+                        load.operation is not None,
+                        registry.age_s(load.load_id),
+                        sorted(load.partition_rows.items()),
                     )
-                    for load in self._store.loads.registry.infos()
+                    for load in registry.all()
                 ]
             )
         )
