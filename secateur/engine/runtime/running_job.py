@@ -235,18 +235,14 @@ class JobStateMachine:
 
     def __init__(self, participants: Sequence[str]) -> None:
         self._running = dict.fromkeys(participants)
-        self._error: Error | None = None
+        self.error: Error | None = None
+        """The first cause of failure so far."""
         self.is_finished = False
 
     @property
     def running(self) -> tuple[str, ...]:
         """The participants that have not ended, as far as is known."""
         return tuple(self._running)
-
-    @property
-    def error(self) -> Error | None:
-        """The first cause of failure so far."""
-        return self._error
 
     def start(self) -> list[Effect]:
         """The start messages were sent."""
@@ -265,15 +261,15 @@ class JobStateMachine:
 
     def cancel_wait_over(self) -> list[Effect]:
         """The participants that were asked to stop have had enough time."""
-        if self.is_finished or self._error is None:
+        if self.is_finished or self.error is None:
             return []
         self._running.clear()
         return self._finish_if_all_ended()
 
     def _fail(self, error: Error) -> list[Effect]:
-        if self._error is not None:
+        if self.error is not None:
             return []
-        self._error = error
+        self.error = error
         effects: list[Effect] = [CancelMember(member, error) for member in self._running]
         return [*effects, AwaitCancelled()] if effects else effects
 
@@ -281,4 +277,4 @@ class JobStateMachine:
         if self._running or self.is_finished:
             return []
         self.is_finished = True
-        return [FinishJob(self._error)]
+        return [FinishJob(self.error)]

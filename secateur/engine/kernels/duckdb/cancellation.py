@@ -25,16 +25,12 @@ class Cancellation:
     :meth:`cancel`.
     """
 
-    __slots__ = ("_cancelled", "_lock", "_running")
+    __slots__ = ("_lock", "_running", "cancelled")
 
     def __init__(self) -> None:
-        self._cancelled = False
+        self.cancelled = False
         self._lock = threading.Lock()
         self._running: list[_Interruptible] = []
-
-    @property
-    def cancelled(self) -> bool:
-        return self._cancelled
 
     def cancel(self) -> None:
         """Interrupt the running call and refuse later ones; safe from any thread and more than once.
@@ -43,7 +39,7 @@ class Cancellation:
         must be sure uses :meth:`cancel_until`.
         """
         with self._lock:
-            self._cancelled = True
+            self.cancelled = True
             for cursor in self._running:
                 cursor.interrupt()
 
@@ -61,7 +57,7 @@ class Cancellation:
         Raises:
             JobCancelledError: :meth:`cancel` was called.
         """
-        if self._cancelled:
+        if self.cancelled:
             raise JobCancelledError("the kernel call was cancelled before it began")
 
     def attach(self, cursor: _Interruptible) -> None:
