@@ -102,11 +102,7 @@ class JobRuntime:
                 started.
             LimitExceededError: This member already runs as many jobs as it may. Nothing was started.
         """
-        self._check_open()
-        frozen = dag.freeze()
-        builder = self._plan_builder(
-            frozen, config, params, topology, await self._queries_planned(frozen, config, params)
-        )
+        builder = await self._plan_builder(dag, config, params, topology)
         try:
             plan = await self._build(builder, logged_as)
             packed = self._pack(plan)
@@ -147,11 +143,7 @@ class JobRuntime:
             DagError: The DAG is not valid or cannot run as configured.
             Error: A meta-supplier refused, with the vertex named.
         """
-        self._check_open()
-        frozen = dag.freeze()
-        builder = self._plan_builder(
-            frozen, config, params, topology, await self._queries_planned(frozen, config, params)
-        )
+        builder = await self._plan_builder(dag, config, params, topology)
         try:
             return await self._build(builder)
         finally:
@@ -272,16 +264,14 @@ class JobRuntime:
                 raise located(error, vertex.name, self.member_id, "the query of its meta-supplier") from error
         return planned
 
-    def _plan_builder(
-        self,
-        dag: FrozenDAG,
-        config: JobConfig,
-        params: Params,
-        topology: Topology,
-        planned: Mapping[str, PlannedQuery],
+    async def _plan_builder(
+        self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology
     ) -> ExecutionPlanBuilder:
+        self._check_open()
+        frozen = dag.freeze()
+        planned = await self._queries_planned(frozen, config, params)
         return ExecutionPlanBuilder(
-            dag,
+            frozen,
             config,
             job_id=f"{self.member_id}-{self._incarnation}-{next(self._starts)}",
             coordinator=self.member_id,
