@@ -127,29 +127,6 @@ class KeyColumn:
             raise DataError(message, table=self.table, column=self.name) from error
 
 
-def _cell_maker(type_: SqlType) -> Callable[[Any], Cell]:
-    kind = type_.kind
-    if kind is TypeKind.VARCHAR:
-        return str.encode
-    if kind is TypeKind.BLOB:
-        return _of_blob
-    if kind is TypeKind.DATE:
-        return _of_date
-    if kind is TypeKind.TIME:
-        return _of_time
-    if kind is TypeKind.TIMESTAMP:
-        return partial(_of_timestamp, _EPOCH)
-    if kind is TypeKind.TIMESTAMPTZ:
-        return partial(_of_timestamp, _EPOCH_UTC)
-    if kind is TypeKind.UUID:
-        return _of_uuid
-    if kind is TypeKind.DECIMAL:
-        return partial(_of_decimal, type_.scale)
-    if type_.is_float:
-        return _of_float
-    return operator.index
-
-
 def _of_blob(value: Any) -> bytes:
     if not isinstance(value, bytes):
         raise TypeError
@@ -186,6 +163,25 @@ def _of_decimal(scale: int, value: Any) -> int:
 
 def _of_float(value: Any) -> int:
     return int(order_floats(np.array([float(value)]))[0])
+
+
+_CELLS: Final[dict[TypeKind, Callable[[Any], Cell]]] = {
+    TypeKind.VARCHAR: str.encode,
+    TypeKind.BLOB: _of_blob,
+    TypeKind.DATE: _of_date,
+    TypeKind.TIME: _of_time,
+    TypeKind.TIMESTAMP: partial(_of_timestamp, _EPOCH),
+    TypeKind.TIMESTAMPTZ: partial(_of_timestamp, _EPOCH_UTC),
+    TypeKind.UUID: _of_uuid,
+    TypeKind.FLOAT: _of_float,
+    TypeKind.DOUBLE: _of_float,
+}
+
+
+def _cell_maker(type_: SqlType) -> Callable[[Any], Cell]:
+    if type_.kind is TypeKind.DECIMAL:
+        return partial(_of_decimal, type_.scale)
+    return _CELLS.get(type_.kind, operator.index)
 
 
 Cell: TypeAlias = int | bytes
