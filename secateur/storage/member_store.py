@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
+from typing import ParamSpec
 
 import pyarrow as pa
 
@@ -31,6 +32,8 @@ from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows, scanned
 from secateur.storage.store_loads import StoreLoads
 from secateur.wire import ShortTable, encode_table
+
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +185,7 @@ class MemberStore:
         self._tables[tdef.table_id] = HostedTable(
             layout, {number: Partition(layout, number, changes) for number in partitions}, changes
         )
-        if self._journal is not None:
-            self._journal.append(partial(table_body, tdef, tuple(self._tables[tdef.table_id].partitions), 0))
+        self._record(table_body, tdef, tuple(self._tables[tdef.table_id].partitions), 0)
 
     def copy_table(self, tdef: TableDef, rows: Mapping[int, pa.Table], published: int) -> None:
         """Host partitions of a table that another member has, with its rows, besides those that are here.
@@ -204,11 +206,10 @@ class MemberStore:
             partition.apply(ChangeOperation.OVERWRITE, copied)
             if number not in table.partitions:  # only now: whoever finds it finds all of its rows
                 table.partitions[number] = partition
-                self._record_build(tdef.table_id, number)
+                self._record(records.body_of, records.LoggedBuild(tdef.table_id, number))
             self._copy_is_complete(table, number, copied)
         self.set_published(tdef.table_id, published)
-        if self._journal is not None:
-            self._journal.append(partial(table_body, table.layout.tdef, tuple(table.partitions), published))
+        self._record(table_body, table.layout.tdef, tuple(table.partitions), published)
 
     def set_published(self, table_id: int, published: int) -> None:
         """Go on from the number of a load that was published before, here or elsewhere."""
@@ -311,12 +312,13 @@ class MemberStore:
         table.partitions[partition] = Partition(table.layout, partition, table.changes)
         table.arriving.add(partition)
         self.loads.forget_partition(table_id, partition)
-        self._record_build(table_id, partition)
+        self._record(records.body_of, records.LoggedBuild(table_id, partition))
         return table.layout
 
-    def _record_build(self, table_id: int, partition: int) -> None:
+    def _record(self, body: Callable[P, Sequence[bytes | memoryview]], *args: P.args, **options: P.kwargs) -> None:
+        """Record a change that was made in this turn of the loop, by what makes its record."""
         if self._journal is not None:
-            self._journal.append(partial(records.body_of, records.LoggedBuild(table_id, partition)))
+            self._journal.append(partial(body, *args, **options))
 
     def install_copy(self, table_id: int, partition: int, rows: SortedRows) -> None:
         """Give a partition the rows that another member has. Costs nothing.
@@ -330,8 +332,7 @@ class MemberStore:
 
     def _copy_is_complete(self, table: HostedTable, partition: int, rows: pa.Table) -> None:
         table.arriving.discard(partition)
-        if self._journal is not None:
-            self._journal.append(partial(_built_body, table.layout.tdef.table_id, partition, rows))
+        self._record(_built_body, table.layout.tdef.table_id, partition, rows)
 
     def restore_copy(self, table_id: int, partition: int, rows: pa.Table) -> None:
         """Have a copy that was complete before this member was started anew.
@@ -354,12 +355,10 @@ class MemberStore:
         """Forget a table, its rows and the loads into it; nothing happens when it is not there."""
         if self._tables.pop(table_id, None) is not None:
             self.loads.forget_table(table_id)
-            if self._journal is not None:
-                self._journal.append(partial(records.body_of, records.LoggedDrop(table_id)))
+            self._record(records.body_of, records.LoggedDrop(table_id))
 
     def _record_partitions(self, table: HostedTable) -> None:
-        if self._journal is not None:
-            self._journal.append(partial(_alter_body, table.layout.tdef, tuple(table.partitions)))
+        self._record(_alter_body, table.layout.tdef, tuple(table.partitions))
 
     def table(self, table_id: int) -> TableDef:
         """The description of a table.
