@@ -377,6 +377,9 @@ class Tasklet:
         assert self._running is not None
         call, self._running = self._running, None
         self._state = self._called_in
+        error = call.exception()
+        if error is not None:
+            raise error  # not by result(), whose frames would stand in the user's traceback
         return self._after(call.result())
 
     def _after(self, answer: bool) -> _Verdict:
