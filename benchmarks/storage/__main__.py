@@ -25,8 +25,9 @@ from rich.table import Table
 
 from benchmarks.storage.memory import write_frames
 from benchmarks.storage.trips import readings, readings_rows, trips, trips_rows
-from secateur.partitioning.pruning.key_range import KeyBoundary, KeyPrefix, KeyRange
+from secateur.partitioning.pruning.key_range import KeyBoundary, KeyPrefix, KeyRange, KeyRanges, KeySlice
 from secateur.partitioning.topology.owner_routing import split
+from secateur.storage.change import ChangeOperation
 from secateur.storage.member_store import MemberStore
 
 _ROUNDS: Final = 9
@@ -61,10 +62,10 @@ def main() -> None:
     for table_id, rows, tails in [(_SMALL, 4_000, 48), (_LARGE, 1_000_000, 12_000)]:
         table = trips(1, table_id)
         store.create_table(table, [0])
-        store.write(table_id, 0, trips_rows(table, rows, tails), "append")
+        store.apply(table_id, 0, ChangeOperation.APPEND, trips_rows(table, rows, tails))
     narrow = readings(_NARROW)
     store.create_table(narrow, [0])
-    store.write(_NARROW, 0, readings_rows(narrow, 4_000), "append")
+    store.apply(_NARROW, 0, ChangeOperation.APPEND, readings_rows(narrow, 4_000))
     check_answers(store)
     results = run([*searches(store), *writes(store), *loads()])
     with TemporaryDirectory() as folder:
@@ -97,29 +98,31 @@ def check_answers(store: MemberStore) -> None:
 
 def searches(store: MemberStore) -> list[Candidate]:
     """Lookups in 4,000 and 1,000,000 rows beside a filter."""
-    narrow = store.partition(_NARROW, 0).snapshot()
+
+    def found(table_id: int, keys: KeySlice) -> Callable[[], pa.Table]:
+        return partial(store.relation, table_id, [0], None, keys)
+
     group = "search, 4,000 rows of 3 columns, key (BIGINT, VARCHAR)"
     result = [
-        Candidate(group, "lookup by the whole key", 2000, partial(narrow.lookup, [137, "channel-07"])),
-        Candidate(group, "lookup by the first column", 2000, partial(narrow.lookup, [137])),
+        Candidate(group, "lookup by the whole key", 2000, found(_NARROW, KeyPrefix((137, "channel-07")))),
+        Candidate(group, "lookup by the first column", 2000, found(_NARROW, KeyPrefix((137,)))),
     ]
     for table_id, label in [(_SMALL, "4,000 rows of 19 columns"), (_LARGE, "1,000,000 rows of 19 columns")]:
         rows = store.relation(table_id, [0])
         key = [rows[name][rows.num_rows // 2].as_py() for name in ("tail", "at", "n")]
-        snapshot = store.partition(table_id, 0).snapshot()
         columns = ["tail", "at", "x1", "note1"]
         between = KeyRange(KeyBoundary(tuple(key[:2]), after=False), KeyBoundary(tuple(key[:1]), after=True))
         group = f"search, {label}"
         result += [
-            Candidate(group, "lookup by the whole key", 2000, partial(snapshot.lookup, key)),
-            Candidate(group, "lookup by the first column", 2000, partial(snapshot.lookup, key[:1])),
+            Candidate(group, "lookup by the whole key", 2000, found(table_id, KeyPrefix(tuple(key)))),
+            Candidate(group, "lookup by the first column", 2000, found(table_id, KeyPrefix(tuple(key[:1])))),
             Candidate(
                 group,
                 "relation: 4 columns by the first column",
                 2000,
                 partial(store.relation, table_id, [0], columns, KeyPrefix(tuple(key[:1]))),
             ),
-            Candidate(group, "slice between two bounds", 2000, partial(snapshot.slice, between)),
+            Candidate(group, "slice between two bounds", 2000, found(table_id, KeyRanges((between,)))),
         ]
         if table_id == _SMALL:
             result.append(Candidate(group, "control: Table.filter", 200, partial(scan, rows, key[0])))
@@ -140,14 +143,14 @@ def writes(store: MemberStore) -> list[Candidate]:
         key = [rows[name][10].as_py() for name in ("tail", "at", "n")]
 
         def upsert(table_id: int = table_id, one: pa.Table = one) -> None:
-            store.write(table_id, 0, one, "upsert")
+            store.apply(table_id, 0, ChangeOperation.UPSERT, one)
 
         def upsert_and_look_up(table_id: int = table_id, one: pa.Table = one, key: Sequence[Any] = tuple(key)) -> None:
-            store.write(table_id, 0, one, "upsert")
+            store.apply(table_id, 0, ChangeOperation.UPSERT, one)
             store.relation(table_id, [0], None, KeyPrefix(tuple(key)))
 
         def upsert_and_merge(table_id: int = table_id, one: pa.Table = one) -> None:
-            store.write(table_id, 0, one, "upsert")
+            store.apply(table_id, 0, ChangeOperation.UPSERT, one)
             store.relation(table_id, [0])
 
         group = f"write one of 19 columns into {label}"

@@ -96,11 +96,6 @@ def portable(kind: str) -> Callable[[S], S]:
     return register
 
 
-def registered_kind(cls: type) -> str | None:
-    """The kind under which suppliers of a class travel as data, None when they only travel as code."""
-    return _KINDS.get(cls)
-
-
 def encode_supplier(
     supplier: ProcessorMetaSupplier | ProcessorSupplier, *, allow_code: bool, vertex: str
 ) -> EncodedSupplier:

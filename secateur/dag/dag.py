@@ -113,22 +113,75 @@ class FrozenDAG(Drawable):
         return dag.freeze()
 
     def to_text(self) -> str:
-        """One line for each vertex and, below it, one for each edge that leaves it."""
-        return to_text(self.vertices, self.edges)
+        """One line for each vertex and, below it, one for each edge that leaves it.
 
-    def to_dict(self) -> dict[str, Any]:
-        """The ``dag`` object of EXPLAIN (FORMAT JSON), with ``members`` null: nothing is placed yet."""
-        return to_dict(self.vertices, self.edges)
+        >>> from secateur.dag import DAG, Processor, between
+        >>> dag = DAG()
+        >>> _ = dag.new_vertex("scan", Processor, 2), dag.new_vertex("sum", Processor)
+        >>> _ = dag.edge(between("scan", "sum").partitioned("k").distributed())
+        >>> print(dag.to_text())
+        scan x2
+          -> sum partitioned(k) distributed
+        sum
+        """
+        lines: list[str] = []
+        for vertex in self.vertices:
+            lines.append(" ".join([vertex.name, *_processors(vertex)]))
+            lines += [f"  -> {edge.destination} {' '.join(edge.words)}" for edge in self.outbound[vertex.name]]
+        return "\n".join(lines)
+
+    def to_dict(self, placed: Mapping[str, tuple[Sequence[str], int]] | None = None) -> dict[str, Any]:
+        """The ``dag`` object of EXPLAIN (FORMAT JSON).
+
+        Args:
+            placed: For each vertex that runs, the members it runs on and its processors on a member; a vertex that is
+                not in it was dropped. Without, members are null: nothing is placed yet.
+        """
+        boxes: list[dict[str, Any]] = []
+        for vertex in self.vertices:
+            if placed is None:
+                members, parallelism = None, vertex.local_parallelism
+            else:
+                names, parallelism = placed.get(vertex.name, ((), 0))
+                members = list(names)
+            boxes.append({"name": vertex.name, "members": members, "local_parallelism": parallelism})
+        arrows = [
+            {
+                "from": edge.source,
+                "to": edge.destination,
+                "kind": edge.routing.name,
+                "distributed": edge.is_distributed,
+            }
+            for edge in self.edges
+        ]
+        return {"vertices": boxes, "edges": arrows}
 
     def diagram(self) -> Diagram:
         """Draw a box for each vertex and an arrow for each edge.
 
         An arrow is bold if rows may leave the member, and dashed if its input is read late.
         """
-        return diagram_of(self.vertices, self.edges)
+        boxes = tuple(DiagramNode(vertex.name, tuple(_processors(vertex))) for vertex in self.vertices)
+        arrows = tuple(
+            DiagramEdge(
+                edge.source,
+                edge.destination,
+                tuple(edge.words),
+                edge.name,
+                is_bold=edge.is_distributed,
+                is_dashed=edge.priority > 0,
+            )
+            for edge in self.edges
+        )
+        return Diagram(boxes, arrows)
 
     def __iter__(self) -> Iterator[Vertex]:
         return iter(self.vertices)
+
+
+def _processors(vertex: Vertex) -> list[str]:
+    """How many processors of a vertex a member runs, in a text; nothing where the vertex does not say."""
+    return [] if vertex.local_parallelism is None else [f"x{vertex.local_parallelism}"]
 
 
 class DAG(Drawable):
@@ -315,90 +368,3 @@ def _check_priorities(inbound: Mapping[str, tuple[Edge, ...]], edges: list[Edge]
                         f" {min(shared)!r}: it would block on the edge that waits and the job would deadlock; give both"
                         " edges the same priority, or read the source twice"
                     )
-
-
-def to_text(vertices: Sequence[Vertex], edges: Sequence[Edge]) -> str:
-    """One line for each vertex and, below it, one for each edge that leaves it.
-
-    >>> from secateur.dag import DAG, Processor, between
-    >>> dag = DAG()
-    >>> _ = dag.new_vertex("scan", Processor, 2), dag.new_vertex("sum", Processor)
-    >>> _ = dag.edge(between("scan", "sum").partitioned("k").distributed())
-    >>> print(dag.to_text())
-    scan x2
-      -> sum partitioned(k) distributed
-    sum
-    """
-    lines: list[str] = []
-    for vertex in vertices:
-        lines.append(vertex.name if vertex.local_parallelism is None else f"{vertex.name} x{vertex.local_parallelism}")
-        lines += [
-            f"  -> {edge.destination} {' '.join(edge_words(edge))}" for edge in edges if edge.source == vertex.name
-        ]
-    return "\n".join(lines)
-
-
-def diagram_of(vertices: Sequence[Vertex], edges: Sequence[Edge]) -> Diagram:
-    """Draw a box for each vertex and an arrow for each edge.
-
-    An arrow is bold if rows may leave the member, and dashed if its input is read late.
-    """
-    boxes = tuple(
-        DiagramNode(vertex.name, () if vertex.local_parallelism is None else (f"x{vertex.local_parallelism}",))
-        for vertex in vertices
-    )
-    arrows = tuple(
-        DiagramEdge(
-            edge.source,
-            edge.destination,
-            tuple(edge_words(edge)),
-            edge.name,
-            is_bold=edge.is_distributed,
-            is_dashed=edge.priority > 0,
-        )
-        for edge in edges
-    )
-    return Diagram(boxes, arrows)
-
-
-def to_dict(
-    vertices: Sequence[Vertex],
-    edges: Sequence[Edge],
-    placed: Mapping[str, tuple[Sequence[str], int]] | None = None,
-) -> dict[str, Any]:
-    """Plain data in the form of EXPLAIN (FORMAT JSON).
-
-    Args:
-        vertices: The vertices of the DAG.
-        edges: Its edges.
-        placed: For each vertex that runs, the members it runs on and its processors on a member; a vertex that is not
-            in it was dropped. Without, members are null.
-    """
-    boxes = [
-        {
-            "name": vertex.name,
-            "members": None if placed is None else list(placed.get(vertex.name, ((), 0))[0]),
-            "local_parallelism": vertex.local_parallelism if placed is None else placed.get(vertex.name, ((), 0))[1],
-        }
-        for vertex in vertices
-    ]
-    arrows = [
-        {
-            "from": edge.source,
-            "to": edge.destination,
-            "kind": edge.routing.name,
-            "distributed": edge.is_distributed,
-        }
-        for edge in edges
-    ]
-    return {"vertices": boxes, "edges": arrows}
-
-
-def edge_words(edge: Edge) -> list[str]:
-    """Describe an edge in words: routing, distance and priority, each only if it is not the default."""
-    words = [edge.routing.words]
-    if edge.is_distributed:
-        words.append(edge.reach.words)
-    if edge.priority:
-        words.append(f"priority {edge.priority}")
-    return words

@@ -355,6 +355,16 @@ class Edge(msgspec.Struct, frozen=True, array_like=True):
         return f"{self.source!r}[{self.source_ordinal}] -> {self.destination!r}[{self.destination_ordinal}]"
 
     @property
+    def words(self) -> list[str]:
+        """Routing, distance and priority in words, the last two only if they are not the default."""
+        words = [self.routing.words]
+        if self.is_distributed:
+            words.append(self.reach.words)
+        if self.priority:
+            words.append(f"priority {self.priority}")
+        return words
+
+    @property
     def is_distributed(self) -> bool:
         return not isinstance(self.reach, Local)
 

@@ -13,7 +13,6 @@ _FILES = {
     "threads": [
         "ElasticThreads",
         "NICENESS",
-        "ProcessorThread",
         "call_with_low_priority",
         "in_thread",
         "lower_priority",

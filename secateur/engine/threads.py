@@ -22,7 +22,6 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
-from queue import SimpleQueue
 from time import monotonic, perf_counter
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -171,55 +170,6 @@ class ElasticThreads(Executor):
                 self._idle += 1
 
 
-class CallOutcome:
-    """The outcome of a call: a value, or the exception it raised."""
-
-    __slots__ = ("_error", "_value")
-
-    def __init__(self, value: Any, error: BaseException | None) -> None:
-        self._value = value
-        self._error = error
-
-    @classmethod
-    def of(cls, call: Callable[..., Any], *args: Any) -> CallOutcome:
-        """Make the call here and now."""
-        try:
-            return cls(call(*args), None)
-        except BaseException as error:  # carried to the event loop, which raises it again
-            return cls(None, error)
-
-    def get(self) -> Any:
-        """The value, or the exception raised."""
-        if self._error is not None:
-            raise self._error
-        return self._value
-
-
-class ProcessorThread:
-    """A daemon thread: a processor that never returns must not keep the process from ending."""
-
-    def __init__(self, name: str) -> None:
-        self._calls: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], Callable[[CallOutcome], None]] | None] = (
-            SimpleQueue()
-        )
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
-
-    def submit(self, on_outcome: Callable[[CallOutcome], None], call: Callable[..., Any], *args: Any) -> None:
-        """Queue a call; ``on_outcome`` gets its outcome, in the thread."""
-        self._calls.put((call, args, on_outcome))
-
-    def stop(self) -> None:
-        """End the thread after the calls that are queued. Does not wait."""
-        self._calls.put(None)
-
-    def _run(self) -> None:
-        while (item := self._calls.get()) is not None:
-            call, args, on_outcome = item
-            on_outcome(CallOutcome.of(call, *args))
-            del item, call, args, on_outcome  # a waiting thread must not keep the last batch alive
-
-
 NICENESS: Final = 10
 """The niceness of these threads above that of the process: a tenth of the share of a thread that is not nice.
 
@@ -314,7 +264,6 @@ class StatementWork:
 WORK: Final[ContextVar[StatementWork | None]] = ContextVar("secateur_statement_work", default=None)
 """Where a task counts the work of its statement; None unless slow statements are logged, or there are tenants."""
 
-_INTERRUPT_DELAY_S: Final = 0.05
 _SHORT_ROWS_MAX: Final = 100_000
 """Rows that a kernel reads within some milliseconds, unless it multiplies them."""
 
@@ -344,7 +293,7 @@ async def in_thread(
     try:
         return await asyncio.wrap_future(running)
     except asyncio.CancelledError:
-        _interrupt(running, cancellation, asyncio.get_running_loop(), _INTERRUPT_DELAY_S)
+        cancellation.cancel_until(running.done, asyncio.get_running_loop())
         raise
 
 
@@ -361,15 +310,6 @@ def _timed(call: Callable[[Cancellation], T], work: StatementWork | None) -> Cal
                 work.processor_times.append(processor_s)
 
     return timed
-
-
-def _interrupt(
-    running: Future[Any], cancellation: Cancellation, loop: asyncio.AbstractEventLoop, delay_s: float
-) -> None:
-    """Again and again, since DuckDB forgets an interrupt that comes at a bad moment."""
-    cancellation.cancel()
-    if not running.done():
-        loop.call_later(delay_s, _interrupt, running, cancellation, loop, 2 * delay_s)
 
 
 class MeteredCall:

@@ -26,7 +26,7 @@ _FILES = {
     "key_windows": ["KeyWindows"],
     "layout": ["TableLayout"],
     "load": ["Preparation", "STEP_BYTES"],
-    "load_registry": ["LoadInfo", "LoadOutcome"],
+    "load_registry": ["LoadOutcome"],
     "member_store": ["DataVersion", "MemberStore", "TableStats"],
     "merge": ["common_row", "new_rows", "sort_rows"],
     "partition": ["Partition"],

@@ -116,9 +116,18 @@ class Delta:
         return None if entry is None or entry.source is None else self._plain_values(entry.source)
 
     def values(self, columns: Sequence[int], prefix: Cells, rows_max: int) -> tuple[list[list[Any]], int] | None:
-        """As :meth:`PartitionSnapshot.values`, of the rows as they are now, recent ones as they were written.
+        """The rows whose key begins with a prefix of cells, as Python values by column, and their number.
 
-        It also gives up where twice as many rows as that have changed.
+        Args:
+            columns: Positions of the columns wanted.
+            prefix: From ``KeyOrder.cells``.
+            rows_max: More rows than these are left to :meth:`PartitionSnapshot.read`.
+
+        Returns:
+            None if there are more rows, or twice as many have changed.
+
+        Raises:
+            ValueError, OverflowError: Python has no object for a value.
 
         Costs what reading the rows beneath costs, and a microsecond for each changed value.
         """

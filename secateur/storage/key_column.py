@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError, NotSupportedError
-from secateur.partitioning.types.arrow_layout import comparable, order_floats
+from secateur.partitioning.types.arrow_layout import order_floats
 from secateur.partitioning.types.column_type import OPAQUE, UNIT_TIMESTAMPS, SqlType, TypeKind
 from secateur.partitioning.types.decimals import unscaled
 
@@ -82,14 +82,6 @@ class KeyColumn:
             )
         return cls(table, name, type_, _cell_maker(type_))
 
-    def sortable(self, array: pa.Array) -> pa.Array:
-        """The array itself, or one that Arrow's kernels order and compare as SQL does.
-
-        Args:
-            array: One chunk of exactly ``type.arrow`` without NULLs.
-        """
-        return comparable(array)
-
     def view(self, array: pa.Array) -> CellView:
         """The array as a sequence of cells for binary search; nothing is copied except for FLOAT and DOUBLE.
 
@@ -104,11 +96,11 @@ class KeyColumn:
         if kind in _DECIMALS:
             return decimal_view(array, self.type.precision or _HUGEINT_PRECISION)
         if kind is TypeKind.BOOLEAN:
-            return bits_view(array)
+            return _Bits(memoryview(array.buffers()[1]), array.offset, len(array))
         if kind is TypeKind.UUID:
-            return fixed_bytes_view(array.storage, _UUID_BYTES)
+            return _FixedBytes(array.storage, _UUID_BYTES)
         if self.type.is_float:
-            return float_view(array)
+            return order_floats(array.to_numpy()).data
         return bytes_view(array)
 
     def cell(self, value: Any) -> Cell:
@@ -125,29 +117,6 @@ class KeyColumn:
                 f" {self.type}; coerce it to the column type first"
             )
             raise DataError(message, table=self.table, column=self.name) from error
-
-
-def _cell_maker(type_: SqlType) -> Callable[[Any], Cell]:
-    kind = type_.kind
-    if kind is TypeKind.VARCHAR:
-        return str.encode
-    if kind is TypeKind.BLOB:
-        return _of_blob
-    if kind is TypeKind.DATE:
-        return _of_date
-    if kind is TypeKind.TIME:
-        return _of_time
-    if kind is TypeKind.TIMESTAMP:
-        return partial(_of_timestamp, _EPOCH)
-    if kind is TypeKind.TIMESTAMPTZ:
-        return partial(_of_timestamp, _EPOCH_UTC)
-    if kind is TypeKind.UUID:
-        return _of_uuid
-    if kind is TypeKind.DECIMAL:
-        return partial(_of_decimal, type_.scale)
-    if type_.is_float:
-        return _of_float
-    return operator.index
 
 
 def _of_blob(value: Any) -> bytes:
@@ -188,6 +157,25 @@ def _of_float(value: Any) -> int:
     return int(order_floats(np.array([float(value)]))[0])
 
 
+_CELLS: Final[dict[TypeKind, Callable[[Any], Cell]]] = {
+    TypeKind.VARCHAR: str.encode,
+    TypeKind.BLOB: _of_blob,
+    TypeKind.DATE: _of_date,
+    TypeKind.TIME: _of_time,
+    TypeKind.TIMESTAMP: partial(_of_timestamp, _EPOCH),
+    TypeKind.TIMESTAMPTZ: partial(_of_timestamp, _EPOCH_UTC),
+    TypeKind.UUID: _of_uuid,
+    TypeKind.FLOAT: _of_float,
+    TypeKind.DOUBLE: _of_float,
+}
+
+
+def _cell_maker(type_: SqlType) -> Callable[[Any], Cell]:
+    if type_.kind is TypeKind.DECIMAL:
+        return partial(_of_decimal, type_.scale)
+    return _CELLS.get(type_.kind, operator.index)
+
+
 Cell: TypeAlias = int | bytes
 IntegerFormat: TypeAlias = Literal["b", "B", "h", "H", "i", "I", "q", "Q"]
 
@@ -221,27 +209,11 @@ def decimal_view(array: pa.Array, precision: int) -> CellView:
     return _WideIntegers(low_signed[1::2], words.cast("Q")[window][::2])
 
 
-def bits_view(array: pa.Array) -> CellView:
-    """View a boolean array as 0 and 1."""
-    return _Bits(memoryview(array.buffers()[1]), array.offset, len(array))
-
-
 def bytes_view(array: pa.Array) -> CellView:
     """View a ``string`` or ``binary`` array (32-bit offsets) as byte strings."""
     _, offsets, data = array.buffers()
     window = memoryview(offsets).cast("i")[array.offset : array.offset + len(array) + 1]
     return _VariableBytes(window, memoryview(data if data is not None else b""))
-
-
-def fixed_bytes_view(array: pa.Array, width: int) -> CellView:
-    """View a ``fixed_size_binary(width)`` array as byte strings."""
-    data = memoryview(array.buffers()[1])[array.offset * width : (array.offset + len(array)) * width]
-    return _FixedBytes(data, width, len(array))
-
-
-def float_view(array: pa.Array) -> CellView:
-    """View a float array as integers in the same order; costs 8 bytes a row, as the only view that copies."""
-    return order_floats(array.to_numpy()).data
 
 
 class _WideIntegers:
@@ -292,10 +264,10 @@ class _VariableBytes:
 class _FixedBytes:
     __slots__ = ("_data", "_rows", "_width")
 
-    def __init__(self, data: memoryview[int], width: int, rows: int) -> None:
-        self._data = data
+    def __init__(self, array: pa.Array, width: int) -> None:
+        self._data = memoryview(array.buffers()[1])[array.offset * width : (array.offset + len(array)) * width]
         self._width = width
-        self._rows = rows
+        self._rows = len(array)
 
     def __len__(self) -> int:
         return self._rows

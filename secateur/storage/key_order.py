@@ -12,6 +12,7 @@ import pyarrow as pa
 from secateur.errors import DataError, ParameterError, SchemeError
 from secateur.partitioning.pruning.key_range import KeyRange
 from secateur.partitioning.tables.table import TableDef
+from secateur.partitioning.types.arrow_layout import comparable
 from secateur.partitioning.types.cast import scalar_text
 from secateur.storage.block import single_array
 from secateur.storage.key_column import NOT_OF_TYPE, Cell, CellView, KeyColumn
@@ -156,7 +157,7 @@ class KeyOrder:
 
     def sortable(self, table: pa.Table) -> list[pa.Array]:
         """The key columns as arrays that Arrow orders as SQL does, one chunk each."""
-        return [column.sortable(single_array(table, column.name)) for column in self.columns]
+        return [comparable(single_array(table, name)) for name in self.names]
 
     def views(self, table: pa.Table) -> tuple[CellView, ...]:
         """The key columns of a table of one chunk as sequences of cells."""

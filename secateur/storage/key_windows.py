@@ -1,6 +1,6 @@
 """Pruning at the member: the key ranges that each partition is searched for.
 
-Few rows are found as Python values (:func:`few_finder`).
+Rows are found as tables (:func:`row_finder`), and few of them as Python values (:func:`few_finder`).
 
 A statement's partitions are found for all its keys together. At the member, a range that names every partitioning
 column is searched for only in the one partition that can hold it: with ten keys in ten partitions, each partition is
@@ -16,12 +16,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import pyarrow as pa
+
 from secateur.errors import Error
-from secateur.partitioning.pruning.key_range import KeyRange, KeyRanges
+from secateur.partitioning.pruning.key_range import IndexSlice, KeyRange, KeyRanges, KeySlice
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.key_order import CellRange
 from secateur.storage.layout import TableLayout
 from secateur.storage.read_lease import ReadLease
+from secateur.storage.snapshot import PartitionSnapshot
 from secateur.wire import ShortTable
 
 
@@ -86,6 +89,35 @@ def partition_of_prefix(layout: TableLayout, prefix: Sequence[Any]) -> int | Non
         # A value that no range holds, or that the column cannot have: no partition has such keys, and searching all
         # partitions for it is not wrong.
         return None
+
+
+def row_finder(
+    layout: TableLayout, positions: Sequence[int] | None, keys: KeySlice | None
+) -> Callable[[PartitionSnapshot, int], Sequence[pa.Table]]:
+    """Make a function that finds the wanted rows of a partition, in its snapshot and by its number.
+
+    Args:
+        layout: The table's.
+        positions: Those of the columns wanted, at least one; None for all.
+        keys: The part of each partition that is wanted, None for all of it. A NULL in a prefix matches nothing.
+
+    Raises:
+        UnknownColumnError: An index has a column that the table has not.
+        DataError: A key value of another type than its column.
+    """
+    if isinstance(keys, IndexSlice):
+        order, part = layout.index_order(keys.columns), keys.part
+        if isinstance(part, KeyRanges):
+            spans = [order.window(span) for span in part.ranges]
+        else:
+            prefix = order.cells(part.values)
+            spans = [] if prefix is None else [CellRange(prefix, False, prefix, True)]
+        return lambda snapshot, _: [snapshot.read_index(positions, order, spans)]
+    if isinstance(keys, KeyRanges):
+        windows = KeyWindows.of(layout, keys)
+        return lambda snapshot, number: snapshot.read_windows(positions, windows.of_partition(number))
+    cells = () if keys is None else layout.order.cells(keys.values)
+    return lambda snapshot, _: [snapshot.read(positions, cells)]
 
 
 FindFew: TypeAlias = Callable[[Sequence[int], Sequence[tuple[Any, ...]], int], ShortTable | None]

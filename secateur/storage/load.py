@@ -65,7 +65,8 @@ class StagedLoad:
         nbytes: Bytes of them.
         touched_s: When a row arrived last, on the clock of the store.
         began_s: When the first arrived.
-        operation: The mode, once prepared; else None.
+        operation: The mode, once prepared; else None. A prepared load must not be aborted on suspicion: other members
+            may have published it.
         parts: The rows that publication installs, by partition, once prepared.
     """
 
@@ -192,18 +193,6 @@ class Preparation:
         self._parts = deque(parts)
         self._done: list[PreparedPart] = []
 
-    def run(self) -> None:
-        """Prepare every partition; a second call does nothing.
-
-        Raises:
-            DuplicateKeyError: A key occurs twice, or for an append is there already.
-            CheckFailedError: A CHECK of the table is FALSE for a row.
-            LimitExceededError: The rows do not fit into a partition.
-            TopologyChangedError: Rows staged for the catch-all belong to a range that was added meanwhile.
-        """
-        while self.run_step():
-            pass
-
     def run_step(self) -> bool:
         """Prepare some partitions: all, unless they have more than :data:`STEP_BYTES`.
 
@@ -211,7 +200,10 @@ class Preparation:
             Whether there are more.
 
         Raises:
-            Error: As :meth:`run`.
+            DuplicateKeyError: A key occurs twice, or for an append is there already.
+            CheckFailedError: A CHECK of the table is FALSE for a row.
+            LimitExceededError: The rows do not fit into a partition.
+            TopologyChangedError: Rows staged for the catch-all belong to a range that was added meanwhile.
         """
         if self.prepared is not None:
             return False

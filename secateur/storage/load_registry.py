@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,32 +17,6 @@ from secateur.storage.load import PreparedPart, StagedLoad
 from secateur.storage.merge import common_row
 
 _RELEASE_BYTES_MIN: Final = 16 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class LoadInfo:
-    """A load that is neither published nor aborted; its client may be gone.
-
-    Attributes:
-        load_id: The load.
-        table_id: Its table.
-        rows: Rows staged here, failed attempts included.
-        nbytes: Bytes of them.
-        prepared: Whether it is prepared. Such a load must not be aborted on suspicion: other members may have published
-            it.
-        idle_s: Seconds since the last row arrived.
-        age_s: Seconds since the first.
-        partition_rows: Rows by partition, as ``StagedLoad.partition_rows``.
-    """
-
-    load_id: str
-    table_id: int
-    rows: int
-    nbytes: int
-    prepared: bool
-    idle_s: float
-    age_s: float
-    partition_rows: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,32 +65,15 @@ class LoadRegistry:
         return [load for load in self._loads.values() if load.table_id == table_id]
 
     def all(self) -> list[StagedLoad]:
-        """All loads under way."""
+        """All loads under way: those that are neither published nor aborted. The client of one may be gone."""
         return list(self._loads.values())
 
     def outcomes(self) -> list[tuple[str, LoadOutcome]]:
         """The outcomes that are remembered, the oldest first."""
         return list(self._outcomes.items())
 
-    def infos(self) -> list[LoadInfo]:
-        """All loads under way."""
-        now_s = self._clock()
-        return [
-            LoadInfo(
-                x.load_id,
-                x.table_id,
-                x.rows,
-                x.nbytes,
-                x.operation is not None,
-                now_s - x.touched_s,
-                now_s - x.began_s,
-                x.partition_rows,
-            )
-            for x in self._loads.values()
-        ]
-
     def idle(self, seconds: float) -> list[str]:
-        """The loads that are not prepared and have got no row for so many seconds."""
+        """The loads that are not prepared and have got no row for so many seconds. Costs little: it is asked often."""
         since_s = self._clock() - seconds
         return [load.load_id for load in self._loads.values() if load.operation is None and load.touched_s < since_s]
 

@@ -7,30 +7,33 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
+from typing import ParamSpec
 
 import pyarrow as pa
 
 from secateur.engine_limits import EngineLimits
 from secateur.errors import TableExistsError
-from secateur.partitioning.pruning.key_range import IndexSlice, KeyRanges, KeySlice
+from secateur.partitioning.pruning.key_range import KeySlice
 from secateur.partitioning.schemes.components import no_garbage_collection
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.protocol.codec import encode
 from secateur.storage.altered_rows import AlteredRows, VersionedRows
-from secateur.storage.change import ChangeCount, ChangeOperation, load_mode
+from secateur.storage.change import ChangeCount, ChangeOperation
 from secateur.storage.change_feed import ChangeFeed
 from secateur.storage.fold_queue import FoldQueue
 from secateur.storage.hosted_tables import HostedTable, HostedTables, ReadVersions
-from secateur.storage.key_windows import FindFew, KeyWindows, few_finder
+from secateur.storage.key_windows import FindFew, few_finder, row_finder
 from secateur.storage.layout import TableLayout
 from secateur.storage.log import records
 from secateur.storage.partition import Partition
-from secateur.storage.pinned_rows import PinnedRows, index_windows, pinned
+from secateur.storage.pinned_rows import PinnedRows, pinned
 from secateur.storage.read_lease import ReadLease
 from secateur.storage.snapshot import PartitionSnapshot
 from secateur.storage.sorted_rows import SortedRows, scanned
 from secateur.storage.store_loads import StoreLoads
 from secateur.wire import ShortTable, encode_table
+
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +161,7 @@ class MemberStore:
         self._journal: records.Journal | None = None
 
     def record_to(self, journal: records.Journal) -> None:
-        """Record all changes from now on, but those of :meth:`apply` and :meth:`write`, which their callers record."""
+        """Record all changes from now on, but those of :meth:`apply`, which its callers record."""
         self._journal = self.loads.journal = journal
 
     @no_garbage_collection()
@@ -182,8 +185,7 @@ class MemberStore:
         self._tables[tdef.table_id] = HostedTable(
             layout, {number: Partition(layout, number, changes) for number in partitions}, changes
         )
-        if self._journal is not None:
-            self._journal.append(partial(table_body, tdef, tuple(self._tables[tdef.table_id].partitions), 0))
+        self._record(table_body, tdef, tuple(self._tables[tdef.table_id].partitions), 0)
 
     def copy_table(self, tdef: TableDef, rows: Mapping[int, pa.Table], published: int) -> None:
         """Host partitions of a table that another member has, with its rows, besides those that are here.
@@ -194,7 +196,7 @@ class MemberStore:
             published: The number in the other member's :class:`DataVersion`.
 
         Raises:
-            Error: As :meth:`create_table`, and as for an overwriting :meth:`write`.
+            Error: As :meth:`create_table`, and as for an overwriting :meth:`apply`.
         """
         if tdef.table_id not in self._tables:
             self.create_table(tdef, ())
@@ -204,11 +206,10 @@ class MemberStore:
             partition.apply(ChangeOperation.OVERWRITE, copied)
             if number not in table.partitions:  # only now: whoever finds it finds all of its rows
                 table.partitions[number] = partition
-                self._record_build(tdef.table_id, number)
+                self._record(records.body_of, records.LoggedBuild(tdef.table_id, number))
             self._copy_is_complete(table, number, copied)
         self.set_published(tdef.table_id, published)
-        if self._journal is not None:
-            self._journal.append(partial(table_body, table.layout.tdef, tuple(table.partitions), published))
+        self._record(table_body, table.layout.tdef, tuple(table.partitions), published)
 
     def set_published(self, table_id: int, published: int) -> None:
         """Go on from the number of a load that was published before, here or elsewhere."""
@@ -311,12 +312,13 @@ class MemberStore:
         table.partitions[partition] = Partition(table.layout, partition, table.changes)
         table.arriving.add(partition)
         self.loads.forget_partition(table_id, partition)
-        self._record_build(table_id, partition)
+        self._record(records.body_of, records.LoggedBuild(table_id, partition))
         return table.layout
 
-    def _record_build(self, table_id: int, partition: int) -> None:
+    def _record(self, body: Callable[P, Sequence[bytes | memoryview]], *args: P.args, **options: P.kwargs) -> None:
+        """Record a change that was made in this turn of the loop, by what makes its record."""
         if self._journal is not None:
-            self._journal.append(partial(records.body_of, records.LoggedBuild(table_id, partition)))
+            self._journal.append(partial(body, *args, **options))
 
     def install_copy(self, table_id: int, partition: int, rows: SortedRows) -> None:
         """Give a partition the rows that another member has. Costs nothing.
@@ -330,8 +332,7 @@ class MemberStore:
 
     def _copy_is_complete(self, table: HostedTable, partition: int, rows: pa.Table) -> None:
         table.arriving.discard(partition)
-        if self._journal is not None:
-            self._journal.append(partial(_built_body, table.layout.tdef.table_id, partition, rows))
+        self._record(_built_body, table.layout.tdef.table_id, partition, rows)
 
     def restore_copy(self, table_id: int, partition: int, rows: pa.Table) -> None:
         """Have a copy that was complete before this member was started anew.
@@ -354,12 +355,10 @@ class MemberStore:
         """Forget a table, its rows and the loads into it; nothing happens when it is not there."""
         if self._tables.pop(table_id, None) is not None:
             self.loads.forget_table(table_id)
-            if self._journal is not None:
-                self._journal.append(partial(records.body_of, records.LoggedDrop(table_id)))
+            self._record(records.body_of, records.LoggedDrop(table_id))
 
     def _record_partitions(self, table: HostedTable) -> None:
-        if self._journal is not None:
-            self._journal.append(partial(_alter_body, table.layout.tdef, tuple(table.partitions)))
+        self._record(_alter_body, table.layout.tdef, tuple(table.partitions))
 
     def table(self, table_id: int) -> TableDef:
         """The description of a table.
@@ -426,19 +425,8 @@ class MemberStore:
             return self.relation(table_id, partitions, layout.schema.names[:1], keys).select([])
         positions = None if columns is None else layout.column_positions(columns)
         hosted = _counted(table.pick(partitions))
-        if isinstance(keys, IndexSlice):
-            order, spans = index_windows(layout, keys)
-            found = [partition.snapshot().read_index(positions, order, spans) for partition in hosted]
-        elif isinstance(keys, KeyRanges):
-            windows = KeyWindows.of(layout, keys)
-            found = [
-                piece
-                for partition in hosted
-                for piece in partition.snapshot().read_windows(positions, windows.of_partition(partition.number))
-            ]
-        else:
-            cells = () if keys is None else layout.order.cells(keys.values)
-            found = [partition.snapshot().read(positions, cells) for partition in hosted]
+        find = row_finder(layout, positions, keys)
+        found = [piece for partition in hosted for piece in find(partition.snapshot(), partition.number)]
         if len(found) == 1:
             return found[0]
         pieces = [piece for piece in found if piece.num_rows]
@@ -504,23 +492,6 @@ class MemberStore:
         snapshots = [partition.snapshot() for partition in _counted(table.pick(partitions))]
         return TableScan(tuple(snapshots), tuple(positions), layout.schema, self._limits)
 
-    def write(self, table_id: int, partition: int, rows: pa.Table | ShortTable, mode: str) -> int:
-        """Write rows of one partition directly, visible at once.
-
-        Args:
-            table_id: The table.
-            partition: The partition that all rows belong to; the caller has computed it.
-            rows: Rows, as ``Partition.apply`` takes them.
-            mode: ``append``, ``overwrite``, ``upsert`` or ``ignore``; overwriting concerns this partition only.
-
-        Returns:
-            Rows written.
-
-        Raises:
-            Error: As ``Partition.apply`` and :meth:`partition`.
-        """
-        return self.partition(table_id, partition).apply(load_mode(mode), rows)
-
     def feed(self, table_id: int, partition: int) -> ChangeFeed | None:
         """The change feed of a partition; None if its table has none, or it is not here."""
         table = self._tables.get(table_id)
@@ -536,7 +507,17 @@ class MemberStore:
         *,
         is_copy: bool = False,
     ) -> int:
-        """Make any change to one partition, as ``Partition.apply``.
+        """Make any change to one partition, as ``Partition.apply``, visible at once.
+
+        Args:
+            table_id: The table.
+            partition: The partition that all rows belong to; the caller has computed it.
+            operation: The operation; overwriting concerns this partition only.
+            rows: Rows, as ``Partition.apply`` takes them.
+            is_copy: As there.
+
+        Returns:
+            Rows written or removed.
 
         Raises:
             Error: As ``Partition.apply`` and :meth:`partition`.

@@ -259,9 +259,10 @@ class Partition:
         return self._delta.find(cells)
 
     def values(self, columns: Sequence[int], prefix: Cells, rows_max: int) -> tuple[list[list[Any]], int] | None:
-        """As :meth:`PartitionSnapshot.values` of :meth:`snapshot`, which is not made for it."""
-        rows = self._delta if self._snapshot is None else self._snapshot
-        return rows.values(columns, prefix, rows_max)
+        """As :meth:`Delta.values`."""
+        if self._snapshot is not None:
+            self._settle()
+        return self._delta.values(columns, prefix, rows_max)
 
     def native_rows(self, prefix: Cells) -> Any | None:
         """The sorted rows for the native executor, if no recent change is of a key that begins with a prefix."""

@@ -9,9 +9,8 @@ from functools import partial
 
 import pyarrow as pa
 
-from secateur.partitioning.pruning.key_range import IndexSlice, KeyRanges, KeySlice
-from secateur.storage.key_order import CellRange, KeyOrder
-from secateur.storage.key_windows import KeyWindows
+from secateur.partitioning.pruning.key_range import KeyPrefix, KeySlice
+from secateur.storage.key_windows import row_finder
 from secateur.storage.layout import TableLayout
 from secateur.storage.partition import Partition
 from secateur.storage.snapshot import PartitionSnapshot
@@ -75,47 +74,22 @@ def pinned(
         DataError: A key value of another type than its column.
     """
     positions = layout.column_positions(columns)
-    search = _search(layout, positions, keys)
+    is_all = keys in (None, KeyPrefix(()))
+    find = row_finder(layout, positions, keys)
     for partition in partitions:
         snapshot = partition.snapshot()
-        if search is None:
+        if is_all:
             if snapshot.rows:
                 read = partial(snapshot.read, positions)
                 size = snapshot.bytes_of(positions)
                 yield PinnedRows(partition.number, snapshot.rows, size, read, snapshot, weakref.ref(partition))
             continue
-        pieces = [piece for piece in search(snapshot, partition.number) if piece.num_rows]
+        pieces = [piece for piece in find(snapshot, partition.number) if piece.num_rows]
         if pieces:
             found = pieces[0] if len(pieces) == 1 else pa.concat_tables(pieces)
             kept = snapshot if snapshot.has_memory_of(found) else found
             read = partial(_itself, found)
             yield PinnedRows(partition.number, found.num_rows, found.nbytes, read, kept, weakref.ref(partition))
-
-
-def index_windows(layout: TableLayout, keys: IndexSlice) -> tuple[KeyOrder, list[CellRange]]:
-    """The order of an index, and the windows in which it is searched."""
-    order, part = layout.index_order(keys.columns), keys.part
-    if isinstance(part, KeyRanges):
-        return order, [order.window(span) for span in part.ranges]
-    prefix = order.cells(part.values)
-    return order, [] if prefix is None else [CellRange(prefix, False, prefix, True)]
-
-
-_Search = Callable[[PartitionSnapshot, int], Sequence[pa.Table]]
-
-
-def _search(layout: TableLayout, positions: Sequence[int], keys: KeySlice | None) -> _Search | None:
-    """Make a function that finds the wanted rows of a partition; None if all are wanted."""
-    if isinstance(keys, IndexSlice):
-        order, spans = index_windows(layout, keys)
-        return lambda snapshot, _: [snapshot.read_index(positions, order, spans)]
-    if isinstance(keys, KeyRanges):
-        windows = KeyWindows.of(layout, keys)
-        return lambda snapshot, number: snapshot.read_windows(positions, windows.of_partition(number))
-    cells = () if keys is None else layout.order.cells(keys.values)
-    if cells == ():
-        return None
-    return lambda snapshot, _: [snapshot.read(positions, cells)]
 
 
 def _itself(table: pa.Table) -> pa.Table:

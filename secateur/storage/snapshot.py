@@ -8,13 +8,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from secateur.partitioning.pruning.key_range import KeyRange
 from secateur.storage.block import gather
 from secateur.storage.key_order import CellRange, Cells, KeyOrder, prefix_range
 from secateur.storage.layout import TableLayout
@@ -106,43 +105,15 @@ class PartitionSnapshot:
         name = found.column_names[0]
         return not _addresses(found.column(name)).isdisjoint(_addresses(base.table.column(name)))
 
-    def lookup(self, prefix: Sequence[Any]) -> pa.Table:
-        """The rows whose key begins with the values given.
-
-        Args:
-            prefix: Canonical Python values of the leading key columns; all of them name at most one row. A NULL equals
-                nothing.
-
-        Returns:
-            A slice without copying where no recent write touches it; with the table's schema also when it is empty.
-
-        Raises:
-            DataError: A value of another type than its column.
-            ParameterError: More values than key columns.
-        """
-        return self.read(None, self._layout.order.cells(prefix))
-
-    def slice(self, keys: KeyRange) -> pa.Table:
-        """The rows between two cuts of the key order.
-
-        Returns:
-            A slice without copying where no recent write touches it; with the table's schema also when it is empty.
-
-        Raises:
-            DataError: A value of another type than its column, or a NULL.
-            ParameterError: More values than key columns.
-        """
-        found = self.read_windows(None, [self._layout.order.window(keys)])
-        return found[0] if found else self._layout.no_rows
-
     def read(self, columns: Sequence[int] | None, prefix: Cells | None = ()) -> pa.Table:
         """Return some columns of the rows whose key begins with a prefix of cells.
-
-        It is the form of :meth:`lookup` for callers that ask many partitions the same.
 
         Args:
             columns: Positions of the columns wanted, at least one; None for all.
             prefix: From ``KeyOrder.cells``; empty for all rows, None for no row.
+
+        Returns:
+            A slice without copying where no recent write touches it; with the table's schema also when it is empty.
         """
         if not prefix:
             table = self.table if prefix is not None else self._layout.no_rows
@@ -152,35 +123,8 @@ class PartitionSnapshot:
         first, last = (0, 0) if overlay is None else overlay.equal_range(prefix)
         return _window(base, overlay, start, stop, first, last, columns)
 
-    def values(self, columns: Sequence[int], prefix: Cells, rows_max: int) -> tuple[list[list[Any]], int] | None:
-        """The rows whose key begins with a prefix of cells, as Python values by column, and their number.
-
-        Args:
-            columns: Positions of the columns wanted.
-            prefix: From ``KeyOrder.cells``.
-            rows_max: More rows than these are left to :meth:`read`.
-
-        Returns:
-            None if there are more rows.
-
-        Raises:
-            ValueError, OverflowError: Python has no object for a value.
-        """
-        base, overlay = self._state
-        start, stop = base.equal_range(prefix)
-        if overlay is not None:
-            first, last = overlay.equal_range(prefix)
-            if first < last:
-                if stop - start - (last - first) > rows_max:  # whatever the changes remove; nothing is merged for it
-                    return None
-                merged = overlay.over(base.table, start, stop, first, last, columns)
-                if merged.num_rows > rows_max:
-                    return None
-                return [column.to_pylist() for column in merged.columns], merged.num_rows
-        return None if stop - start > rows_max else (base.columns.run(columns, start, stop), stop - start)
-
     def read_windows(self, columns: Sequence[int] | None, windows: Sequence[CellRange]) -> list[pa.Table]:
-        """The rows between cuts of the key order, cut to some columns, for callers that ask many partitions the same.
+        """The rows between cuts of the key order, cut to some columns.
 
         The partition's own bounds narrow the search by themselves: keys before its first or after its last row are an
         empty slice, found in microseconds.

@@ -14,7 +14,7 @@ from secateur.errors import InternalError, LoadFailedError
 from secateur.storage.change import MIXED, ChangeOperation, MixedAttempt, change_operation
 from secateur.storage.hosted_tables import HostedTable, HostedTables
 from secateur.storage.load import Preparation, PreparedPart, StagedLoad, StagedPart
-from secateur.storage.load_registry import LoadInfo, LoadOutcome, LoadRegistry
+from secateur.storage.load_registry import LoadOutcome, LoadRegistry
 from secateur.storage.log.records import Journal, LoggedLoad, LoggedOutcome, body_of
 from secateur.storage.merge import merge, sort_rows
 from secateur.storage.partition import Partition
@@ -37,6 +37,7 @@ class StoreLoads:
         outcomes_max: How many outcomes are remembered.
 
     Attributes:
+        registry: The loads under way, and the outcomes of others.
         journal: Records what becomes of loads; None for a member without a data directory.
         on_replicated: Called when a load of a replicated table has become visible, with the table's id and the load's
             number.
@@ -46,34 +47,17 @@ class StoreLoads:
         self, tables: HostedTables, staged_bytes_max: int | None, clock: Callable[[], float], outcomes_max: int
     ) -> None:
         self._tables = tables
-        self._registry = LoadRegistry(staged_bytes_max, clock, outcomes_max)
+        self.registry = LoadRegistry(staged_bytes_max, clock, outcomes_max)
         self.journal: Journal | None = None
         self.on_replicated: Callable[[int, int], None] = lambda _table_id, _number: None
 
-    @property
-    def staged_bytes(self) -> int:
-        """Bytes of the rows of all loads that have not ended."""
-        return self._registry.staged_bytes
-
-    def under_way(self) -> list[LoadInfo]:
-        """The loads that are neither published nor aborted."""
-        return self._registry.infos()
-
-    def idle(self, seconds: float) -> list[str]:
-        """The loads that are not prepared and have got no row for so many seconds. Costs little: it is asked often."""
-        return self._registry.idle(seconds)
-
-    def age_s(self, load_id: str) -> float:
-        """Seconds since the first row of a load arrived; 0 if it is not under way."""
-        return self._registry.age_s(load_id)
-
     def outcome(self, load_id: str) -> LoadOutcome | None:
         """The outcome of a load; None if it is not remembered."""
-        return self._registry.outcome(load_id)
+        return self.registry.outcome(load_id)
 
     def is_prepared(self, load_id: str) -> bool:
         """Whether a load has been prepared, and has not ended."""
-        load = self._registry.find(load_id)
+        load = self.registry.find(load_id)
         return load is not None and load.operation is not None
 
     def stage(
@@ -105,7 +89,7 @@ class StoreLoads:
         layout = table.layout
         admitted = layout.admit_keys(rows) if keys else layout.admit(rows)
         layout.check_partition(admitted, partition)
-        return self._registry.stage(self._registry.open(load_id, table_id), partition, attempt, admitted)
+        return self.registry.stage(self.registry.open(load_id, table_id), partition, attempt, admitted)
 
     def staged(self, table_id: int, partition: int) -> list[tuple[str, int, pa.Table, bool]]:
         """Rows that wait in a partition for the publication of loads.
@@ -118,7 +102,7 @@ class StoreLoads:
         """
         keys = self._tables.table(table_id).layout.key_schema.names
         found = []
-        for load in self._registry.of_table(table_id):
+        for load in self.registry.of_table(table_id):
             for (staged, attempt), pieces in load.staged.items():
                 if staged == partition and pieces:
                     found.append((load.load_id, attempt, pa.concat_tables(pieces), pieces[0].schema.names == keys))
@@ -133,7 +117,7 @@ class StoreLoads:
 
     def forget_partition(self, table_id: int, partition: int) -> None:
         """Forget what is staged for a partition: it comes again with the rows of its primary."""
-        self._registry.unstage(table_id, partition)
+        self.registry.unstage(table_id, partition)
 
     def prepare(self, load_id: str, table_id: int, mode: str, parts: Mapping[int, Sequence[int]]) -> int:
         """Check everything that can fail and build the new partitions aside; readers do not see them.
@@ -173,10 +157,10 @@ class StoreLoads:
         operation = ChangeOperation.UPSERT if is_mixed else change_operation(mode)
         table = self._tables.table(table_id)
         table.pick(parts)
-        prepared = self._registry.find(load_id)
+        prepared = self.registry.find(load_id)
         if prepared is not None and prepared.operation is not None:
             return self._prepared_again(prepared, table, operation, parts)
-        load = self._registry.open(load_id, table_id)
+        load = self.registry.open(load_id, table_id)
         missing = [
             (number, attempt)
             for number, attempts in parts.items()
@@ -228,9 +212,9 @@ class StoreLoads:
         Raises:
             LoadFailedError: The load has ended meanwhile.
         """
-        load = self._registry.find(preparation.load_id)
+        load = self.registry.find(preparation.load_id)
         if load is None:
-            raise self._registry.ended(preparation.load_id)
+            raise self.registry.ended(preparation.load_id)
         if load.operation is None:
             for key in [key for key in load.staged if key[0] in preparation.sorted]:
                 del load.staged[key]
@@ -239,7 +223,7 @@ class StoreLoads:
 
     def is_current(self, preparation: Preparation) -> bool:
         """Whether the partitions have not changed since the preparation began; always True if all rows are replaced."""
-        load = self._registry.find(preparation.load_id)
+        load = self.registry.find(preparation.load_id)
         if load is None or preparation.operation.replaces_all:
             return True
         partitions = self._tables.table(load.table_id).partitions
@@ -254,9 +238,9 @@ class StoreLoads:
         Returns:
             Rows that publication brings.
         """
-        load = self._registry.find(preparation.load_id)
+        load = self.registry.find(preparation.load_id)
         if load is None:
-            raise self._registry.ended(preparation.load_id)
+            raise self.registry.ended(preparation.load_id)
         if preparation.prepared is None:
             raise InternalError(f"load {preparation.load_id}: the preparation was finished before it was run")
         table = self._tables.table(load.table_id)
@@ -268,7 +252,7 @@ class StoreLoads:
                 # A write came while the preparation ran in its thread: only now can we check whether it took a key.
                 merged = merge(table.layout, partition.snapshot().fold(), part.rows, operation)
                 part = PreparedPart(part.partition, part.rows, merged, partition.version)
-            self._registry.check_others(table.layout, load, operation, part)
+            self.registry.check_others(table.layout, load, operation, part)
             parts[part.partition] = part
         if operation is ChangeOperation.APPEND:
             for number, part in parts.items():
@@ -300,7 +284,7 @@ class StoreLoads:
             Error: The load, the table or a partition is not as it was.
         """
         table = self._tables.table(table_id)
-        load = self._registry.open(load_id, table_id)
+        load = self.registry.open(load_id, table_id)
         for number, rows, removed in parts:
             partition = table.partition(number)
             prepared = sort_rows(table.layout, [rows], operation.repeats)
@@ -312,17 +296,13 @@ class StoreLoads:
 
     def remember(self, load_id: str, outcome: LoadOutcome) -> None:
         """A load had ended before this member was started anew."""
-        if self._registry.find(load_id) is not None:
+        if self.registry.find(load_id) is not None:
             self.abort(load_id)
-        self._registry.end(load_id, outcome)
+        self.registry.end(load_id, outcome)
 
     def prepared(self) -> list[StagedLoad]:
         """The loads that are prepared and have not ended."""
-        return [load for load in self._registry.all() if load.operation is not None]
-
-    def outcomes(self) -> list[tuple[str, LoadOutcome]]:
-        """The outcomes of loads that are remembered, the oldest first."""
-        return self._registry.outcomes()
+        return [load for load in self.registry.all() if load.operation is not None]
 
     def publish(self, load_id: str, number: int | None = None, rows: int | None = None) -> int:
         """Make a prepared load visible, all of it at once. Repeating the call does nothing.
@@ -341,12 +321,12 @@ class StoreLoads:
         Raises:
             LoadFailedError: The load is not prepared here, or was aborted.
         """
-        outcome = self._registry.outcome(load_id)
+        outcome = self.registry.outcome(load_id)
         if outcome is not None and outcome.published:
             return outcome.rows
-        load = self._registry.find(load_id)
+        load = self.registry.find(load_id)
         if load is None or load.operation is None:
-            raise self._registry.ended(load_id)
+            raise self.registry.ended(load_id)
         table = self._tables.table(load.table_id)
         number = table.published + 1 if number is None else number
         for part in load.parts.values():
@@ -378,10 +358,10 @@ class StoreLoads:
         Returns:
             False when the load has been published before, so that it cannot be dropped; else True.
         """
-        outcome = self._registry.outcome(load_id)
+        outcome = self.registry.outcome(load_id)
         if outcome is not None:
             return not outcome.published
-        load = self._registry.find(load_id)
+        load = self.registry.find(load_id)
         if load is not None:
             partitions = self._tables.table(load.table_id).partitions
             for number in load.parts:
@@ -392,15 +372,15 @@ class StoreLoads:
 
     def forget_table(self, table_id: int) -> None:
         """A table was dropped: its loads end as if they were aborted."""
-        for load in self._registry.of_table(table_id):
+        for load in self.registry.of_table(table_id):
             self._end(load.load_id, LoadOutcome(published=False, rows=0))
 
     def _end(self, load_id: str, outcome: LoadOutcome) -> None:
-        load = self._registry.find(load_id)
+        load = self.registry.find(load_id)
         if self.journal is not None and load is not None and load.operation is not None:
             record = LoggedOutcome(load_id, outcome.published, outcome.rows, outcome.number)
             self.journal.append(partial(body_of, record))
-        self._registry.end(load_id, outcome)
+        self.registry.end(load_id, outcome)
 
     def _prepared_again(
         self, load: StagedLoad, table: HostedTable, operation: ChangeOperation, parts: Mapping[int, Sequence[int]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Self
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ from secateur.protocol.codec import decode, encode
 from secateur.protocol.job_description import JobConfig
 from secateur.protocol.message import Notice
 from secateur.protocol.operations import operation_of
-from secateur.storage.change import load_mode
+from secateur.storage.change import ChangeOperation, load_mode
 from secateur.storage.member_store import MemberStore
 
 _Hold = Callable[["_SentMessage"], bool]
@@ -134,7 +135,7 @@ class LocalCluster:
             store.create_table(tdef, mine)
             for partition in mine:
                 if partition in parts:
-                    store.write(tdef.table_id, partition, parts[partition], "append")
+                    store.apply(tdef.table_id, partition, ChangeOperation.APPEND, parts[partition])
 
     def read_table(self, name: str) -> pa.Table:
         """All rows of a table, in the order of its partitions."""
@@ -160,7 +161,8 @@ class LocalCluster:
         self, dag: DAG | FrozenDAG, config: JobConfig | None = None, params: Params = (), *, coordinator: str = "m1"
     ) -> JobResult:
         """Run a job and wait for its result."""
-        return await self.runtimes[coordinator].run_light_job(dag, config or JobConfig(), params, self.topology)
+        job = await self.runtimes[coordinator].start_job(dag, config or JobConfig(), params, self.topology)
+        return await job.result()
 
     def received(self, operations: Sequence[str] | None = None) -> dict[str, int]:
         """Messages that were sent to each member so far; of these operations only, where some are named."""
@@ -170,6 +172,7 @@ class LocalCluster:
         return {member: wanted.count(member) for member in self._ids}
 
 
+@dataclass(frozen=True, slots=True)
 class _SentMessage:
     """A message as a test sees it.
 
@@ -180,13 +183,10 @@ class _SentMessage:
         payload: As the receiver gets it.
     """
 
-    __slots__ = ("notice", "payload", "receiver", "sender")
-
-    def __init__(self, sender: str, receiver: str, notice: Notice, payload: bytes) -> None:
-        self.sender = sender
-        self.receiver = receiver
-        self.notice = notice
-        self.payload = payload
+    sender: str
+    receiver: str
+    notice: Notice
+    payload: bytes
 
     @property
     def operation(self) -> str:

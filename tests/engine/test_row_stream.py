@@ -17,7 +17,7 @@ from secateur.dag import DAG, EdgeConfig, JobConfig, between
 from secateur.engine.kernels import CompleteResult, StreamedResult
 from secateur.engine.kernels.duckdb import Cancellation
 from secateur.engine.runtime import ResultQueue, ResultSink
-from secateur.engine.sql.row_stream import FragmentRowStream, JobRowStream, LocalRowStream, RowStream
+from secateur.engine.sql.row_stream import JobRowStream, LocalRowStream, RowStream, answered_by_piece
 from secateur.engine_limits import EngineLimits
 from secateur.errors import DataError, JobCancelledError, MemberLostError
 from secateur.partitioning.schemes import HashComponent, build_scheme
@@ -113,7 +113,7 @@ def test_a_fragment_reads_what_is_wanted_and_no_more() -> None:
         return piece.filter(pc.less(pc.bit_wise_and(piece["a"], 7), 4))
 
     async def scenario(executor: ThreadPoolExecutor) -> None:
-        stream = FragmentRowStream(ROWS, run, executor, EngineLimits())
+        stream = LocalRowStream(answered_by_piece(ROWS, run, EngineLimits()), executor)
         first = await stream.take(1 << 20)
         assert sum(read) < 1_100_000
         rest = await taken(stream, 1 << 20)
@@ -128,7 +128,10 @@ def test_a_fragment_reads_what_is_wanted_and_no_more() -> None:
 def test_a_fragment_that_keeps_nothing_has_one_part_with_its_schema() -> None:
     with ThreadPoolExecutor(1) as executor:
         (part,) = asyncio.run(
-            taken(FragmentRowStream(ROWS, lambda piece, _: piece.slice(0, 0), executor, EngineLimits()), 1 << 20)
+            taken(
+                LocalRowStream(answered_by_piece(ROWS, lambda piece, _: piece.slice(0, 0), EngineLimits()), executor),
+                1 << 20,
+            )
         )
     assert part.equals(ROWS.slice(0, 0))
 
@@ -140,7 +143,7 @@ def test_an_error_in_the_middle_reaches_whoever_takes() -> None:
         return piece
 
     async def scenario(executor: ThreadPoolExecutor) -> None:
-        stream = FragmentRowStream(ROWS, run, executor, EngineLimits())
+        stream = LocalRowStream(answered_by_piece(ROWS, run, EngineLimits()), executor)
         assert (await stream.take(1)).num_rows
         with pytest.raises(DataError, match="second piece"):
             await stream.take(1)
@@ -160,7 +163,7 @@ def test_a_fragment_is_interrupted_when_nobody_waits_any_more() -> None:
         raise JobCancelledError("interrupted")
 
     async def scenario(executor: ThreadPoolExecutor) -> None:
-        stream = FragmentRowStream(ROWS, run, executor, EngineLimits())
+        stream = LocalRowStream(answered_by_piece(ROWS, run, EngineLimits()), executor)
         taking = asyncio.create_task(stream.take(1))
         await until(begun.is_set)
         taking.cancel()

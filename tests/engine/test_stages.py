@@ -22,6 +22,7 @@ from secateur.partitioning.pruning import All, PartitionTree
 from secateur.partitioning.schemes import HashComponent, PartitionScheme, RangeComponent, RangePartition, build_scheme
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
+from secateur.storage import ChangeOperation
 from secateur.testing import LocalCluster
 
 RunTest = Callable[[Any], Any]
@@ -616,7 +617,9 @@ def test_two_stages_read_the_same_rows_though_somebody_writes(run: RunTest) -> N
             dag, config = select_dag(THERE_AND_BACK.plan, THERE_AND_BACK.partitions())
             job = await cluster.runtimes["m1"].start_job(dag, config, [], cluster.topology)
             for partition in range(ITEMS.partition_count):
-                cluster.stores["m1"].write(ITEMS.table_id, partition, ITEMS.arrow_schema.empty_table(), "overwrite")
+                cluster.stores["m1"].apply(
+                    ITEMS.table_id, partition, ChangeOperation.OVERWRITE, ITEMS.arrow_schema.empty_table()
+                )
             assert rows_of((await job.result()).table()) == THERE_AND_BACK.expected()
 
     run(main())

@@ -71,8 +71,8 @@ def test_slices_equal_filters(first: str, seed: int) -> None:
     recent = rng.sample(keys, len(keys) // 4)
     gone = rng.sample(keys, len(keys) // 5)
     for one in (store, hulls):
-        one.write(1, 0, rows(kept), "overwrite")
-        one.write(1, 0, rows(recent), "upsert")
+        one.apply(1, 0, ChangeOperation.OVERWRITE, rows(kept))
+        one.apply(1, 0, ChangeOperation.UPSERT, rows(recent))
         one.apply(1, 0, ChangeOperation.DELETE, rows(gone))
     present = sorted((set(kept) | set(recent)) - set(gone))
     for _ in range(60):

@@ -175,7 +175,7 @@ def test_a_prepared_load_is_still_prepared_after_a_crash_and_can_be_published() 
         machine = _Machine(disk)
         assert machine.rows() == {1: 1, 2: 20, 3: 30}, turn
         assert machine.store.data_version(1).published == 5
-        outcomes = dict(machine.store.loads.outcomes())
+        outcomes = dict(machine.store.loads.registry.outcomes())
         assert outcomes["a"] == LoadOutcome(published=True, rows=12, number=5), "a client may ask again how many"
         assert not outcomes["b"].published
 

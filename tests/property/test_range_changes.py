@@ -27,6 +27,7 @@ from secateur.partitioning.schemes import PartitionScheme, alter_ranges, with_ce
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.topology.owner_routing import split
 from secateur.planner import AlterTable
+from secateur.storage import ChangeOperation
 from worlds import DAYS, INTEGERS, TEXTS, World, check
 
 HISTORIES = int(os.environ.get("SECATEUR_PRUNING_WORLDS", "1"))
@@ -197,11 +198,11 @@ class History:
                     split(data, self.table)
                 continue
             ((partition, part),) = split(data, self.table).items()
-            self.world.store.write(self.table.table_id, partition, part, "append")
+            self.world.store.apply(self.table.table_id, partition, ChangeOperation.APPEND, part)
             wrong = [number for number in self.world.store.hosted(self.table.table_id) if number != partition]
             if wrong:
                 with pytest.raises(TopologyChangedError):
-                    self.world.store.write(self.table.table_id, self.rng.choice(wrong), part, "upsert")
+                    self.world.store.apply(self.table.table_id, self.rng.choice(wrong), ChangeOperation.UPSERT, part)
             self.rows.append(row)
 
     def is_taken(self, row: Row) -> bool:

@@ -104,7 +104,7 @@ class StorageMachine(RuleBasedStateMachine):
         reserved = {key for load_mode, loaded in self.prepared.values() if load_mode == "append" for key in loaded}
         clash = bool(given.keys() & reserved)
         try:
-            written = self.store.write(1, 0, few_of(batch) if is_plain else table_of(batch), mode)
+            written = self.store.apply(1, 0, ChangeOperation(mode), few_of(batch) if is_plain else table_of(batch))
         except DuplicateKeyError:
             assert refused is DuplicateKeyError
         except LoadFailedError:

@@ -44,7 +44,7 @@ from secateur.planner.binding import Viewer
 from secateur.planner.binding.catalog_view import ANYBODY
 from secateur.planner.views import ViewDef
 from secateur.protocol import SubqueryUse
-from secateur.storage import MemberStore
+from secateur.storage import ChangeOperation, MemberStore
 
 __all__ = [
     "DAYS",
@@ -173,8 +173,8 @@ class World:
         for partition, part in split(data, table).items():
             placed.append(part.append_column("placed_in", pa.array([partition] * part.num_rows, pa.int32())))
             half = part.num_rows // 2
-            self.store.write(table.table_id, partition, part.slice(0, half), "overwrite")
-            self.store.write(table.table_id, partition, part.slice(half), "append")
+            self.store.apply(table.table_id, partition, ChangeOperation.OVERWRITE, part.slice(0, half))
+            self.store.apply(table.table_id, partition, ChangeOperation.APPEND, part.slice(half))
         self.duck.execute("SET TimeZone = 'UTC'")
         # Arrow has no HUGEINT, so that its columns come as DECIMAL(38, 0), which calculates otherwise.
         huge = [

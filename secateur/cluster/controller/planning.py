@@ -31,7 +31,6 @@ _THREADS: Final = 2
 _THREADS_MAX: Final = 16
 _WAITING_MAX: Final = 1024
 _HELD_UP_S: Final = 0.1
-_INTERRUPT_S: Final = 0.05
 _JOIN_S: Final = 0.5
 
 
@@ -110,7 +109,7 @@ class PlanningThreads:
         for planning in waiting:
             planning.result.cancel()
         if running is not None:
-            self._interrupt(running, asyncio.get_running_loop(), _INTERRUPT_S)
+            self._interrupt(running, asyncio.get_running_loop())
 
     async def close(self) -> None:
         """Cancel everything.
@@ -131,7 +130,7 @@ class PlanningThreads:
             planning.result.cancel()
         if running:
             for planning in running:
-                self._interrupt(planning, asyncio.get_running_loop(), _INTERRUPT_S)
+                self._interrupt(planning, asyncio.get_running_loop())
             ending = [asyncio.wrap_future(planning.result) for planning in running]
             for future in ending:
                 future.add_done_callback(_look_at)
@@ -189,7 +188,7 @@ class PlanningThreads:
                     limit="planning_timeout_s",
                 )
             )
-            self._interrupt(planning, loop, _INTERRUPT_S)
+            self._interrupt(planning, loop)
 
     def _start_thread(self) -> None:
         # Daemons: a planning that cannot be interrupted must not keep the process from ending.
@@ -252,15 +251,14 @@ class PlanningThreads:
                     if not queue:
                         del queues[planning.client]
                     return
-        self._interrupt(planning, asyncio.get_running_loop(), _INTERRUPT_S)
+        self._interrupt(planning, asyncio.get_running_loop())
 
-    def _interrupt(self, planning: _Planning, loop: asyncio.AbstractEventLoop, delay_s: float) -> None:
-        """Again and again, since DuckDB forgets an interrupt that comes between two steps of a statement."""
-        planning.cancellation.cancel()
-        with self._lock:
-            is_running = self._running.get(planning.client) is planning
-        if is_running and not loop.is_closed():
-            loop.call_later(delay_s, self._interrupt, planning, loop, 2 * delay_s)
+    def _interrupt(self, planning: _Planning, loop: asyncio.AbstractEventLoop) -> None:
+        def is_over() -> bool:
+            with self._lock:
+                return loop.is_closed() or self._running.get(planning.client) is not planning
+
+        planning.cancellation.cancel_until(is_over, loop)
 
 
 def _look_at(future: asyncio.Future[Any]) -> None:

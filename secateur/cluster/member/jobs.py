@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.peers import ControllerRequests
-from secateur.dag.dag import FrozenDAG, edge_words
+from secateur.dag.dag import FrozenDAG
 from secateur.dag.edge import Edge
 from secateur.dag.placement import OnPartitions
 from secateur.engine.execution_plan.member_plan import EdgePlan
@@ -356,7 +356,7 @@ def _edge(edge: Edge, running: EdgePlan | None) -> ResolvedEdge:
         source=edge.source,
         destination=edge.destination,
         kind=edge.routing.name,
-        words=tuple(edge_words(edge)),
+        words=tuple(edge.words),
         distributed=edge.is_distributed,
         priority=edge.priority,
         origins=() if running is None else running.origins,

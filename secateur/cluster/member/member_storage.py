@@ -74,7 +74,7 @@ class MemberStorage:
         self.memory = MemoryAdmission(
             self.memory_limit - (kernel_memory_of(settings) or 0),
             lambda: store.table_bytes + snapshots.kept_bytes,
-            lambda: STAGED_FACTOR * store.loads.staged_bytes + results.held_bytes,
+            lambda: STAGED_FACTOR * store.loads.registry.staged_bytes + results.held_bytes,
         )
         self.log = None if disk is None else MemberLog(disk, settings.fsync)
 

@@ -191,7 +191,9 @@ class Membership:
     def report(self) -> recovery.MemberReport:
         persistence = self._replication.persistence
         in_doubt = {load.table_id: load.load_id for load in self._store.loads.prepared()}
-        published = {outcome.number: load_id for load_id, outcome in self._store.loads.outcomes() if outcome.published}
+        published = {
+            outcome.number: load_id for load_id, outcome in self._store.loads.registry.outcomes() if outcome.published
+        }
         return recovery.MemberReport(
             address=self._address(),
             record=self.record,

@@ -254,18 +254,14 @@ class ExchangeSender:
         self._encode = encode
         self._queue: deque[tuple[tuple[int, ...], pa.RecordBatch, int]] = deque()
         self._queued_bytes = 0
-        self._unacknowledged = 0
+        self.unacknowledged_bytes = 0
+        """Bytes that were sent and that no processor has taken yet, as far as this side knows."""
         self._sequence = 0
         self._waiting: list[Wakeable] = []
         self.is_ended = False
         self.is_scheduled = False
         self.sent_bytes = 0
         """Bytes of payloads sent so far."""
-
-    @property
-    def unacknowledged_bytes(self) -> int:
-        """Bytes that were sent and that no processor has taken yet, as far as this side knows."""
-        return self._unacknowledged
 
     @property
     def has_room(self) -> bool:
@@ -289,10 +285,10 @@ class ExchangeSender:
 
     def credit(self, size: int) -> None:
         """The other side has taken ``size`` bytes."""
-        self._unacknowledged -= size
-        if self._unacknowledged < 0:
+        self.unacknowledged_bytes -= size
+        if self.unacknowledged_bytes < 0:
             raise ProtocolError(
-                f"member {self._link.other} acknowledged {-self._unacknowledged} bytes of edge {self._link.edge}"
+                f"member {self._link.other} acknowledged {-self.unacknowledged_bytes} bytes of edge {self._link.edge}"
                 " more than it was sent"
             )
         self._scheduler.at_end_of_slice(self)
@@ -332,8 +328,8 @@ class ExchangeSender:
             # Below the share the receiver may have taken everything without acknowledging; waiting for it could take
             # forever.
             if (
-                self._unacknowledged >= self._free_below
-                and self._unacknowledged + charge > self._config.window_bytes_max
+                self.unacknowledged_bytes >= self._free_below
+                and self.unacknowledged_bytes + charge > self._config.window_bytes_max
             ):
                 break
             if pieces and (frame_bytes + size > self._frame_bytes_max or batch.schema != pieces[0][1].schema):
@@ -341,7 +337,7 @@ class ExchangeSender:
             pieces.append(self._queue.popleft())
             frame_bytes += size
             self._queued_bytes -= size
-            self._unacknowledged += charge
+            self.unacknowledged_bytes += charge
         return pieces
 
     def _send(self, pieces: Sequence[tuple[tuple[int, ...], pa.RecordBatch, int]]) -> None:

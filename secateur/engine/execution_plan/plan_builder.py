@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, assert_never
 
-from secateur.dag.dag import FrozenDAG, to_dict
+from secateur.dag.dag import FrozenDAG
 from secateur.dag.edge import Edge
 from secateur.dag.placement import Anywhere, OnCoordinator, OnMembers, OnPartitions, Placement, Spread, Unrestricted
 from secateur.dag.processor import Params
@@ -66,7 +66,7 @@ class ExecutionPlan:
             for vertex in plan.vertices:
                 members, parallelism = placed.get(vertex.name, ([], 0))
                 placed[vertex.name] = ([*members, member], max(parallelism, vertex.local_parallelism))
-        return to_dict(self.dag.vertices, self.dag.edges, placed)
+        return self.dag.to_dict(placed)
 
 
 class ExecutionPlanBuilder:

@@ -15,7 +15,7 @@ _FILES = {
         "Fragment",
         "KernelName",
         "StreamedResult",
-        "open_with",
+        "open_answer",
         "run",
         "run_with",
     ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -261,23 +262,12 @@ def open_answer(
     params: Sequence[Any] = (),
     *,
     cancellation: Cancellation | None = None,
+    duckdb: Callable[[], DuckDBKernel] | None = None,
 ) -> ChunkedResult:
-    """Like :func:`run`, for an answer that is taken in parts, and closed at the end.
+    """As :func:`run_with`, for an answer that is taken in parts, and closed at the end.
 
     Errors of the statement are raised with the first part.
     """
-    return open_with(fragment, relations, params, cancellation=cancellation)
-
-
-def open_with(
-    fragment: Fragment,
-    relations: Mapping[str, pa.Table],
-    params: Sequence[Any] = (),
-    *,
-    cancellation: Cancellation | None = None,
-    duckdb: Callable[[], DuckDBKernel] | None = None,
-) -> ChunkedResult:
-    """As :func:`open_answer`, by a DuckDB kernel of the caller's."""
     if is_traced():
         found, _ = _in_span(fragment, lambda: (_of_arrow(fragment, relations, params), KernelName.ARROW))
     else:
@@ -287,17 +277,32 @@ def open_with(
     database = _duckdb(duckdb)
     if fragment.barriers:
         relations = _behind_barriers(fragment, relations, params, database, cancellation)
-    streamed = StreamedResult(
-        database.parts(
-            fragment.sql,
-            relations,
-            params,
-            names=fragment.column_names,
-            casts=fragment.casts,
-            cancellation=cancellation,
-        )
+    parts = database.parts(
+        fragment.sql,
+        relations,
+        params,
+        names=fragment.column_names,
+        casts=fragment.casts,
+        cancellation=cancellation,
     )
-    return TracedResult(streamed, fragment.sql, KernelName.DUCKDB.value) if is_traced() else streamed
+    return StreamedResult(_spanned(parts, KernelSpan(fragment.sql)) if is_traced() else parts)
+
+
+def _spanned(parts: Generator[pa.Table, None, None], span: KernelSpan) -> Generator[pa.Table, None, None]:
+    """The parts of DuckDB's answer. The span ends with the last of them, or when they are closed."""
+    rows = 0
+    try:
+        with closing(parts):
+            for part in parts:
+                rows += part.num_rows
+                yield part
+    except GeneratorExit:
+        span.end(KernelName.DUCKDB.value, rows)
+        raise
+    except BaseException as error:
+        span.fail(error)
+        raise
+    span.end(KernelName.DUCKDB.value, rows)
 
 
 def _of_arrow(fragment: Fragment, relations: Mapping[str, pa.Table], params: Sequence[Any]) -> pa.Table | None:
@@ -314,52 +319,6 @@ def _duckdb(given: Callable[[], DuckDBKernel] | None) -> DuckDBKernel:
     from secateur.engine.kernels.duckdb import kernel as duckdb_kernel
 
     return (given or duckdb_kernel.default_kernel)()
-
-
-class TracedResult:
-    """An answer whose span ends with its last part, or when it is closed.
-
-    Args:
-        answer: The answer.
-        text: What the kernel answers.
-        kernel: The kernel that makes it.
-    """
-
-    def __init__(self, answer: ChunkedResult, text: str, kernel: str) -> None:
-        self._answer = answer
-        self._span: KernelSpan | None = KernelSpan(text)
-        self._kernel = kernel
-        self._rows = 0
-
-    @property
-    def is_done(self) -> bool:
-        return self._answer.is_done
-
-    @property
-    def held_bytes(self) -> int:
-        return self._answer.held_bytes
-
-    def take(self, bytes_wanted: int) -> pa.Table:
-        try:
-            taken = self._answer.take(bytes_wanted)
-        except BaseException as error:
-            span, self._span = self._span, None
-            if span is not None:
-                span.fail(error)
-            raise
-        self._rows += taken.num_rows
-        if self._answer.is_done:
-            self._end()
-        return taken
-
-    def close(self) -> None:
-        self._answer.close()
-        self._end()
-
-    def _end(self) -> None:
-        span, self._span = self._span, None
-        if span is not None:
-            span.end(self._kernel, self._rows)
 
 
 class ChunkedResult(Protocol):

@@ -6,11 +6,11 @@ over an edge like any other row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple, Protocol, assert_never
+from typing import Any, Final, NamedTuple, Protocol, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,27 +25,8 @@ from secateur.partitioning.types.arrow_layout import empty_table
 from secateur.partitioning.types.cast import cast_column
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
 
-
-class _StateKind(Enum):
-    """The content of a state, which decides how the states of one key are combined."""
-
-    COUNT = "count"
-    SUM = "sum"
-    EXACT_SUM = "exact_sum"
-    MIN = "min"
-    MAX = "max"
-    DISTINCT_VALUES = "distinct_values"
-    LIST = "list"
-
-
-_LISTS = frozenset({_StateKind.DISTINCT_VALUES, _StateKind.LIST})
-
-
-class _State(NamedTuple):
-    """A column of partial results that holds the state of an aggregate, or a part of it."""
-
-    name: str
-    kind: _StateKind
+_INTEGER: Final = pa.int32()
+_LIST: Final = pa.list_(_INTEGER)
 
 
 class Grouping(Protocol):
@@ -89,24 +70,27 @@ class KernelGrouping:
             kind = SqlType(TypeKind.BIGINT)
             if aggregate.column is not None:
                 arguments[f"a{index}"] = _, kind = _argument(rows, aggregate.column)
-            states += _accumulated([state.name for state in own], aggregate, f"a{index}", kind)
+            if aggregate.function in _SUMMED and not _can_be_summed(kind):
+                raise DagError(
+                    f"{aggregate.function.value} of column {aggregate.column!r}, which is {kind}; only numbers and"
+                    " booleans have one"
+                )
+            states += [state.of_rows(name, f"a{index}", kind) for name, state in own]
         return self._grouped(kernel, rows, arguments, states)
 
     def combine(self, kernel: Kernel, partials: pa.Table) -> pa.Table:
         arguments: dict[str, tuple[Any, SqlType]] = {}
         states = []
-        for state in chain.from_iterable(self._states()):
+        for name, state in chain.from_iterable(self._states()):
             argument = f"a{len(arguments)}"
-            arguments[argument] = _, kind = _argument(
-                partials, state.name, pa.list_(pa.int32()) if state.kind in _LISTS else pa.int32()
-            )
-            states.append(_combined(state, argument, kind))
+            arguments[argument] = _, kind = _argument(partials, name, state.null_as)
+            states.append(state.of_states(name, argument, kind))
         return self._grouped(kernel, partials, arguments, states)
 
     def finish(self, partials: pa.Table) -> pa.Table:
         finished = {name: partials.column(name) for name in self.by}
         for own, (name, aggregate) in zip(self._states(), self.aggregates.items(), strict=True):
-            states = [partials.column(state.name) for state in own]
+            states = [partials.column(state) for state, _ in own]
             match aggregate.function:
                 case AggregateKind.AVG:
                     finished[name] = _mean(*states)
@@ -132,15 +116,21 @@ class KernelGrouping:
             return None
         return pa.table(
             {
-                state.name: pa.array([0], pa.int64()) if state.kind is _StateKind.COUNT else pa.nulls(1)
-                for state in chain.from_iterable(self._states())
+                name: pa.array([0], pa.int64()) if state.of_states is _counts else pa.nulls(1)
+                for name, state in chain.from_iterable(self._states())
             }
         )
 
-    def _states(self) -> list[tuple[_State, ...]]:
-        """The states of each aggregate; their names are different, whatever the user calls keys and aggregates."""
+    def _states(self) -> list[list[tuple[str, _State]]]:
+        """The states of each aggregate by name: names that differ, whatever the user calls keys and aggregates."""
         taken = {*self.by, *self.aggregates}
-        return [_states(name, aggregate.function, taken) for name, aggregate in self.aggregates.items()]
+        return [
+            [
+                (_untaken(name + state.suffix, taken) if state.suffix else name, state)
+                for state in _STATES[aggregate.function]
+            ]
+            for name, aggregate in self.aggregates.items()
+        ]
 
     def _grouped(
         self,
@@ -196,30 +186,6 @@ def checked_names(by: tuple[str, ...], names: tuple[str, ...], what: str) -> Non
         )
 
 
-def _states(name: str, function: AggregateKind, taken: set[str]) -> tuple[_State, ...]:
-    """The states of an aggregate. A single one has its name; others get names that are not taken, and take them."""
-    match function:
-        case AggregateKind.COUNT_ROWS | AggregateKind.COUNT:
-            return (_State(name, _StateKind.COUNT),)
-        case AggregateKind.SUM:
-            return (_State(name, _StateKind.SUM),)
-        case AggregateKind.MIN:
-            return (_State(name, _StateKind.MIN),)
-        case AggregateKind.MAX:
-            return (_State(name, _StateKind.MAX),)
-        case AggregateKind.AVG:
-            return (
-                _State(_untaken(f"{name}.sum", taken), _StateKind.EXACT_SUM),
-                _State(_untaken(f"{name}.count", taken), _StateKind.COUNT),
-            )
-        case AggregateKind.COUNT_DISTINCT:
-            return (_State(name, _StateKind.DISTINCT_VALUES),)
-        case AggregateKind.LIST:
-            return (_State(name, _StateKind.LIST),)
-        case _:
-            assert_never(function)
-
-
 def _untaken(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "_"
@@ -230,7 +196,7 @@ def _untaken(name: str, taken: set[str]) -> str:
 def _argument(
     rows: pa.Table,
     column: str,
-    null_as: pa.DataType = pa.int32(),  # noqa: B008 - types are values
+    null_as: pa.DataType = _INTEGER,
 ) -> tuple[Any, SqlType]:
     """Return a column in the Arrow form of a SQL type, and that type.
 
@@ -248,62 +214,19 @@ def _argument(
         raise DataError(f"column {column!r} of type {values.type} cannot be aggregated: {error}") from error
 
 
-def _accumulated(
-    names: Sequence[str], aggregate: AggregateExpression, argument: str, kind: SqlType
-) -> list[PartialColumn]:
-    """The states of an aggregate, over rows."""
-    name = names[0]
-    match aggregate.function:
-        case AggregateKind.COUNT_ROWS:
-            return [PartialColumn(name, "count(*)", "BIGINT", AggregateFunction.COUNT_ROWS)]
-        case AggregateKind.COUNT:
-            return [_counted(name, argument)]
-        case AggregateKind.SUM:
-            return [_sum(name, aggregate, argument, kind)]
-        case AggregateKind.MIN | AggregateKind.MAX:
-            return [_extreme(name, aggregate.function, argument, kind)]
-        case AggregateKind.AVG:
-            _sum(name, aggregate, argument, kind)
-            return [_exact_sum(name, argument, kind), _counted(names[1], argument)]
-        case AggregateKind.COUNT_DISTINCT:
-            return [PartialColumn(name, f"list(DISTINCT {argument}) FILTER ({argument} IS NOT NULL)", f"{kind}[]")]
-        case AggregateKind.LIST:
-            return [PartialColumn(name, f"list({argument} ORDER BY row)", f"{kind}[]")]
-        case _:
-            assert_never(aggregate.function)
+def _can_be_summed(kind: SqlType) -> bool:
+    return kind.is_float or kind.is_integer or kind.kind in (TypeKind.DECIMAL, TypeKind.BOOLEAN)
 
 
-def _combined(state: _State, argument: str, kind: SqlType) -> PartialColumn:
-    """A state over states of the same kind."""
-    name = state.name
-    match state.kind:
-        case _StateKind.COUNT:
-            return _counts(name, argument)
-        case _StateKind.SUM:
-            return _sum(name, AggregateExpression(AggregateKind.SUM), argument, kind)
-        case _StateKind.EXACT_SUM:
-            return _exact_sum(name, argument, kind)
-        case _StateKind.MIN:
-            return _extreme(name, AggregateKind.MIN, argument, kind)
-        case _StateKind.MAX:
-            return _extreme(name, AggregateKind.MAX, argument, kind)
-        case _StateKind.DISTINCT_VALUES:
-            return PartialColumn(
-                name, f"list_distinct(flatten(list({argument}) FILTER ({argument} IS NOT NULL)))", str(kind)
-            )
-        case _StateKind.LIST:
-            return PartialColumn(
-                name, f"flatten(list({argument} ORDER BY row) FILTER ({argument} IS NOT NULL))", str(kind)
-            )
-        case _:
-            assert_never(state.kind)
+def _counted_rows(name: str, argument: str, kind: SqlType) -> PartialColumn:
+    return PartialColumn(name, "count(*)", "BIGINT", AggregateFunction.COUNT_ROWS)
 
 
-def _counted(name: str, argument: str) -> PartialColumn:
+def _counted(name: str, argument: str, kind: SqlType) -> PartialColumn:
     return PartialColumn(name, f"count({argument})", "BIGINT", AggregateFunction.COUNT, argument)
 
 
-def _counts(name: str, argument: str) -> PartialColumn:
+def _counts(name: str, argument: str, kind: SqlType) -> PartialColumn:
     """Counts together; 0 where there is none.
 
     Arrow is asked for groups of at least one row, and counts are never NULL.
@@ -313,20 +236,15 @@ def _counts(name: str, argument: str) -> PartialColumn:
     )
 
 
-def _extreme(name: str, function: AggregateKind, argument: str, kind: SqlType) -> PartialColumn:
-    by_arrow = None if kind.kind is TypeKind.UUID else AggregateFunction(function.value)  # its answer would be bytes
+def _extreme(function: AggregateFunction, name: str, argument: str, kind: SqlType) -> PartialColumn:
+    by_arrow = None if kind.kind is TypeKind.UUID else function  # its answer would be bytes
     return PartialColumn(name, f"{function.value}({argument})", str(kind), by_arrow, argument)
 
 
-def _sum(name: str, aggregate: AggregateExpression, argument: str, kind: SqlType) -> PartialColumn:
+def _sum(name: str, argument: str, kind: SqlType) -> PartialColumn:
     """A sum in a type that Python users expect: the kernel's own for integers is HUGEINT."""
     if kind.is_float or kind.kind is TypeKind.DECIMAL:
         return _exact_sum(name, argument, kind)
-    if not kind.is_integer and kind.kind is not TypeKind.BOOLEAN:
-        raise DagError(
-            f"{aggregate.function.value} of column {aggregate.column!r}, which is {kind}; only numbers and booleans"
-            " have one"
-        )
     text = "UBIGINT" if kind.kind is TypeKind.UBIGINT else "BIGINT"
     return PartialColumn(name, f"CAST(sum({argument}) AS {text})", text, _summed(kind), argument)
 
@@ -338,6 +256,53 @@ def _exact_sum(name: str, argument: str, kind: SqlType) -> PartialColumn:
 
 def _summed(kind: SqlType) -> AggregateFunction | None:
     return None if kind.kind is TypeKind.BOOLEAN else AggregateFunction.SUM
+
+
+def _distinct(name: str, argument: str, kind: SqlType) -> PartialColumn:
+    return PartialColumn(name, f"list(DISTINCT {argument}) FILTER ({argument} IS NOT NULL)", f"{kind}[]")
+
+
+def _distinct_of_all(name: str, argument: str, kind: SqlType) -> PartialColumn:
+    return PartialColumn(name, f"list_distinct(flatten(list({argument}) FILTER ({argument} IS NOT NULL)))", str(kind))
+
+
+def _listed(name: str, argument: str, kind: SqlType) -> PartialColumn:
+    return PartialColumn(name, f"list({argument} ORDER BY row)", f"{kind}[]")
+
+
+def _one_list(name: str, argument: str, kind: SqlType) -> PartialColumn:
+    return PartialColumn(name, f"flatten(list({argument} ORDER BY row) FILTER ({argument} IS NOT NULL))", str(kind))
+
+
+class _State(NamedTuple):
+    """A column of partial results that holds the state of an aggregate, or a part of it.
+
+    Attributes:
+        of_rows: Computes it over an argument of a type, under a name.
+        of_states: Computes it in the same way over states of several parts of the rows.
+        suffix: What its name has behind that of the aggregate, which a single state has itself.
+        null_as: The type of states that are all NULL, of which nothing says the type.
+    """
+
+    of_rows: Callable[[str, str, SqlType], PartialColumn]
+    of_states: Callable[[str, str, SqlType], PartialColumn]
+    suffix: str = ""
+    null_as: pa.DataType = _INTEGER
+
+
+_MIN: Final = partial(_extreme, AggregateFunction.MIN)
+_MAX: Final = partial(_extreme, AggregateFunction.MAX)
+_STATES: Final = {
+    AggregateKind.COUNT_ROWS: (_State(_counted_rows, _counts),),
+    AggregateKind.COUNT: (_State(_counted, _counts),),
+    AggregateKind.SUM: (_State(_sum, _sum),),
+    AggregateKind.MIN: (_State(_MIN, _MIN),),
+    AggregateKind.MAX: (_State(_MAX, _MAX),),
+    AggregateKind.AVG: (_State(_exact_sum, _exact_sum, ".sum"), _State(_counted, _counts, ".count")),
+    AggregateKind.COUNT_DISTINCT: (_State(_distinct, _distinct_of_all, null_as=_LIST),),
+    AggregateKind.LIST: (_State(_listed, _one_list, null_as=_LIST),),
+}
+_SUMMED: Final = frozenset({AggregateKind.SUM, AggregateKind.AVG})
 
 
 def _mean(sums: Any, counts: Any) -> Any:

@@ -14,7 +14,7 @@ from secateur.dag.codec import portable
 from secateur.dag.processor import Emitter, Offload, Processor
 from secateur.engine.exchange.batches import RowBuffer, batches_of
 from secateur.engine.processors.gathering import BYTES_MAX
-from secateur.engine.processors.kernel import Kernel, KernelSupplier, column_of, numbered
+from secateur.engine.processors.kernel import KernelSupplier, column_of, numbered
 from secateur.errors import DagError, DataError, LimitExceededError
 from secateur.partitioning.types.arrow_form import cast_to_arrow
 from secateur.partitioning.types.arrow_layout import empty_batch
@@ -111,33 +111,23 @@ def hash_join(
                 f"hash_join(how={how!r}) needs {side}_schema: a processor without a row of the {side} side has to know"
                 " the columns that it fills with NULLs"
             )
-    return HashJoinSupplier(pairs, kind, Schemas(build_schema, probe_schema), build_suffix, bytes_max)
-
-
-@dataclass(frozen=True, slots=True)
-class Schemas:
-    """The columns of both sides, as far as they are known before a batch comes."""
-
-    build: pa.Schema | None
-    probe: pa.Schema | None
+    return HashJoinSupplier(pairs, kind, build_schema, probe_schema, build_suffix, bytes_max)
 
 
 @portable("hash-join")
 @dataclass(eq=False)
 class HashJoinSupplier(KernelSupplier):
-    """The supplier of :func:`hash_join`."""
+    """The supplier of :func:`hash_join`. Schemas are those that are known before a batch comes."""
 
     on: tuple[tuple[str, str], ...]
     kind: JoinKind
-    schemas: Schemas
+    build_schema: pa.Schema | None
+    probe_schema: pa.Schema | None
     build_suffix: str
     bytes_max: int
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [
-            _HashJoin(self.kernel, self.on, self.kind, self.schemas, self.build_suffix, self.bytes_max)
-            for _ in range(count)
-        ]
+        return [_HashJoin(self) for _ in range(count)]
 
 
 class _HashJoin(Processor):
@@ -147,23 +137,12 @@ class _HashJoin(Processor):
     that each row is hashed about twice.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        on: tuple[tuple[str, str], ...],
-        kind: JoinKind,
-        schemas: Schemas,
-        build_suffix: str,
-        bytes_max: int,
-    ) -> None:
-        self._kernel = kernel
-        self._block_rows, self._block_bytes = kernel.limits.probe_block_rows, kernel.limits.block_bytes
-        self._on = on
-        self._kind = kind
-        self._suffix = build_suffix
-        self._bytes_max = bytes_max
+    def __init__(self, join: HashJoinSupplier) -> None:
+        self._join = join
+        self._kernel, self._kind, self._on = join.kernel, join.kind, join.on
+        self._block_rows, self._block_bytes = self._kernel.limits.probe_block_rows, self._kernel.limits.block_bytes
         self._building, self._probe = RowBuffer(), RowBuffer()
-        for buffer, schema in ((self._building, schemas.build), (self._probe, schemas.probe)):
+        for buffer, schema in ((self._building, join.build_schema), (self._probe, join.probe_schema)):
             if schema is not None:
                 buffer.add(empty_batch(schema))
         self._build: pa.Table | None = None
@@ -215,10 +194,10 @@ class _HashJoin(Processor):
 
     def _keep(self, batch: pa.RecordBatch) -> bool:
         self._building.add(batch)
-        if self._building.bytes > self._bytes_max:
+        if self._building.bytes > self._join.bytes_max:
             raise LimitExceededError(
-                f"the build side of the join has more than {self._bytes_max:,} bytes here; make the smaller input the"
-                " build side, partition both edges by the key over more processors, select fewer columns, or raise"
+                f"the build side of the join has more than {self._join.bytes_max:,} bytes here; make the smaller input"
+                " the build side, partition both edges by the key over more processors, select fewer columns, or raise"
                 " bytes_max"
             )
         return True
@@ -312,7 +291,7 @@ class _HashJoin(Processor):
         same = {partner for name, partner in self._on if name == partner}
         taken = set(probe.names)
         names = {
-            i: f"{name}{self._suffix}" if name in taken else name
+            i: f"{name}{self._join.build_suffix}" if name in taken else name
             for i, name in enumerate(build.names)
             if name not in same
         }

@@ -162,28 +162,22 @@ def key_by(keys: Mapping[str, str | KeyFunction], *, keep: bool = True, cooperat
     functions = {name: source for name, source in keys.items() if not isinstance(source, str)}
     if not functions:
         return RenamedKeysSupplier(names, keep)
-    return _ComputedKeysSupplier(dict(keys), keep, cooperative)
-
-
-@dataclass(eq=False)
-class _ComputedKeysSupplier(ProcessorSupplier):
-    init_is_cooperative = True
-    close_is_cooperative = True
-
-    keys: Mapping[str, str | KeyFunction]
-    keep: bool
-    cooperative: bool = True
-
-    def get(self, count: int) -> Sequence[Processor]:
-        return [_KeyBy(self.keys, self.keep, self.cooperative) for _ in range(count)]
+    return FactorySupplier(partial(_KeyBy, dict(keys), keep, cooperative), is_cooperative=True)
 
 
 @portable("key-by")
 @dataclass(eq=False)
-class RenamedKeysSupplier(_ComputedKeysSupplier):
+class RenamedKeysSupplier(ProcessorSupplier):
     """The supplier of :func:`key_by` when no key is computed: plain data."""
 
+    init_is_cooperative = True
+    close_is_cooperative = True
+
     keys: Mapping[str, str]
+    keep: bool
+
+    def get(self, count: int) -> Sequence[Processor]:
+        return [_KeyBy(self.keys, self.keep, cooperative=True) for _ in range(count)]
 
 
 class _KeyBy(Processor):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,18 +36,6 @@ def sort(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> SortSupplier:
         LimitExceededError: Running, past ``bytes_max``.
     """
     return SortSupplier(sort_keys(by, "sort()"), bytes_max)
-
-
-@portable("sort")
-@dataclass(eq=False)
-class SortSupplier(KernelSupplier):
-    """The supplier of :func:`sort`."""
-
-    keys: tuple[SortKey, ...]
-    bytes_max: int
-
-    def get(self, count: int) -> Sequence[Processor]:
-        return [SortProcessor(self.kernel, self.keys, self.bytes_max) for _ in range(count)]
 
 
 class SortProcessor(GatheringProcessor):
@@ -170,30 +158,6 @@ def merge_runs(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> MergeRunsSuppl
     return MergeRunsSupplier(sort_keys(by, "merge_runs()"), bytes_max)
 
 
-@portable("sort-runs")
-@dataclass(eq=False)
-class SortRunsSupplier(KernelSupplier):
-    """The supplier of :func:`sort_runs`."""
-
-    keys: tuple[SortKey, ...]
-    bytes_max: int
-
-    def get(self, count: int) -> Sequence[Processor]:
-        return [_SortRun(self.kernel, self.keys, self.bytes_max) for _ in range(count)]
-
-
-@portable("merge-runs")
-@dataclass(eq=False)
-class MergeRunsSupplier(KernelSupplier):
-    """The supplier of :func:`merge_runs`."""
-
-    keys: tuple[SortKey, ...]
-    bytes_max: int
-
-    def get(self, count: int) -> Sequence[Processor]:
-        return [_MergeRuns(self.kernel, self.keys, self.bytes_max) for _ in range(count)]
-
-
 class _SortRun(SortProcessor):
     def answer(self, kept: pa.Table | None) -> pa.Table:
         run = (self.context.total_parallelism << _RUN_BITS) | self.context.global_index
@@ -245,3 +209,39 @@ def _parts_of(batch: pa.RecordBatch) -> Iterator[_Part]:
         mark = int(marks[start])
         runs, run = divmod(mark if mark >= 0 else ~mark, 1 << _RUN_BITS)
         yield _Part(rows.slice(start, stop - start if mark >= 0 else 0), run, runs, mark < 0)
+
+
+@dataclass(eq=False)
+class _OrderSupplier(KernelSupplier):
+    """The supplier of what has an order and nothing else."""
+
+    keys: tuple[SortKey, ...]
+    bytes_max: int
+    made: ClassVar[type[SortProcessor | _MergeRuns]]
+
+    def get(self, count: int) -> Sequence[Processor]:
+        return [self.made(self.kernel, self.keys, self.bytes_max) for _ in range(count)]
+
+
+@portable("sort")
+@dataclass(eq=False)
+class SortSupplier(_OrderSupplier):
+    """The supplier of :func:`sort`."""
+
+    made = SortProcessor
+
+
+@portable("sort-runs")
+@dataclass(eq=False)
+class SortRunsSupplier(_OrderSupplier):
+    """The supplier of :func:`sort_runs`."""
+
+    made = _SortRun
+
+
+@portable("merge-runs")
+@dataclass(eq=False)
+class MergeRunsSupplier(_OrderSupplier):
+    """The supplier of :func:`merge_runs`."""
+
+    made = _MergeRuns

@@ -30,16 +30,12 @@ class EarlyMessages:
         self._bytes_max = bytes_max
         self._wait_s = wait_s
         self._jobs: OrderedDict[str, tuple[float, list[tuple[ExchangeRows | CreditRows, Payload]]]] = OrderedDict()
-        self._bytes = 0
+        self.bytes = 0
+        """Bytes kept now."""
         self._ended: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._jobs)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes kept now."""
-        return self._bytes
 
     def keep(self, message: ExchangeRows | CreditRows, payload: Payload, now_s: float) -> bool:
         """Keep a message of a job that is not running here.
@@ -52,17 +48,17 @@ class EarlyMessages:
         if message.job in self._ended:
             return True
         size = _size(payload)
-        if self._bytes + size > self._bytes_max:
+        if self.bytes + size > self._bytes_max:
             self.end(message.job)
             return False
         self._jobs.setdefault(message.job, (now_s, []))[1].append((message, payload))
-        self._bytes += size
+        self.bytes += size
         return True
 
     def take(self, job: str) -> Sequence[tuple[ExchangeRows | CreditRows, Payload]]:
         """The job starts: return the messages that came for it, in order."""
         _, messages = self._jobs.pop(job, (0.0, []))
-        self._bytes -= sum(_size(payload) for _, payload in messages)
+        self.bytes -= sum(_size(payload) for _, payload in messages)
         return messages
 
     def end(self, job: str) -> None:

@@ -23,7 +23,7 @@ from secateur.engine.runtime.services import MemberServices
 from secateur.engine.runtime.tasklet import Tasklet, TaskletOwner
 from secateur.engine.runtime.wiring import Wiring
 from secateur.engine.scheduler import Scheduler
-from secateur.engine.threads import ProcessorThread
+from secateur.engine.threads import ElasticThreads
 from secateur.errors import DagError, Error, InternalError, ProtocolError
 from secateur.protocol.jobs import CreditRows, ExchangeRows
 from secateur.protocol.metrics import InputMetrics, OutputMetrics, TaskletMetrics, VertexMetrics
@@ -275,10 +275,10 @@ class Execution:
         first: list[Error] = []
         open_tasklets = len(self._tasklets)
 
-        def tasklet_closed(error: Exception | None) -> None:
+        def tasklet_closed(error: Error | None) -> None:
             nonlocal open_tasklets
             open_tasklets -= 1
-            if isinstance(error, Error):
+            if error is not None:
                 first.append(error)
             if open_tasklets == 0:
                 self._close_suppliers(first, on_closed)
@@ -305,9 +305,8 @@ class Execution:
         future.add_done_callback(lambda _: on_closed(first[0] if first else None))
 
     def _make_tasklet(self, vertex: VertexPlan, index: int, processor: Processor) -> Tasklet:
-        thread = (
-            None if processor.cooperative else ProcessorThread(f"secateur-{self.plan.member}-{vertex.name}-{index}")
-        )
+        name = f"secateur-{self.plan.member}-{vertex.name}-{index}"
+        thread = None if processor.cooperative else ElasticThreads(name, threads=1, threads_max=1)
         writers = self._wiring.writers(vertex.name, index)
         outbox = (
             DirectOutbox(writers, vertex.name)

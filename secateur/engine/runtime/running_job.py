@@ -15,7 +15,7 @@ from secateur.engine.execution_plan.plan_builder import ExecutionPlan, Execution
 from secateur.engine.failure import lost_member
 from secateur.engine.runtime.result import JobResult, ResultCollector
 from secateur.engine.runtime.services import MemberServices
-from secateur.errors import DeadlineError, Error, JobCancelledError, MemberLostError
+from secateur.errors import DeadlineError, Error, JobCancelledError
 from secateur.protocol.metrics import VertexMetrics
 
 _LAST_ROWS_S: Final = 0.02
@@ -150,7 +150,7 @@ class RunningJob:
 
     def member_lost(self, member: str, cause: BaseException | None) -> None:
         """A member cannot be reached any more."""
-        self.apply(self._machine.member_lost(member, lost_member(member, cause)))
+        self.apply(self._machine.member_ended(member, lost_member(member, cause)))
 
     def apply(self, effects: list[Effect]) -> None:
         """Perform the effects that the state machine asks for."""
@@ -235,7 +235,8 @@ class JobStateMachine:
 
     def __init__(self, participants: Sequence[str]) -> None:
         self._running = dict.fromkeys(participants)
-        self._error: Error | None = None
+        self.error: Error | None = None
+        """The first cause of failure so far."""
         self.is_finished = False
 
     @property
@@ -243,25 +244,16 @@ class JobStateMachine:
         """The participants that have not ended, as far as is known."""
         return tuple(self._running)
 
-    @property
-    def error(self) -> Error | None:
-        """The first cause of failure so far."""
-        return self._error
-
     def start(self) -> list[Effect]:
         """The start messages were sent."""
         return self._finish_if_all_ended()
 
     def member_ended(self, member: str, error: Error | None) -> list[Effect]:
-        """A participant has ended, well or with an error. Repetitions and strangers change nothing."""
+        """A participant has ended, well or with an error, or is lost. Repetitions and strangers change nothing."""
         if self.is_finished or member not in self._running:
             return []
         del self._running[member]
         return (self._fail(error) if error is not None else []) + self._finish_if_all_ended()
-
-    def member_lost(self, member: str, error: MemberLostError) -> list[Effect]:
-        """A member cannot be reached any more. Nothing happens unless it was still taking part."""
-        return self.member_ended(member, error)
 
     def cancel(self, error: Error) -> list[Effect]:
         """Stop the job for a reason of our own: a request, a deadline."""
@@ -269,15 +261,15 @@ class JobStateMachine:
 
     def cancel_wait_over(self) -> list[Effect]:
         """The participants that were asked to stop have had enough time."""
-        if self.is_finished or self._error is None:
+        if self.is_finished or self.error is None:
             return []
         self._running.clear()
         return self._finish_if_all_ended()
 
     def _fail(self, error: Error) -> list[Effect]:
-        if self._error is not None:
+        if self.error is not None:
             return []
-        self._error = error
+        self.error = error
         effects: list[Effect] = [CancelMember(member, error) for member in self._running]
         return [*effects, AwaitCancelled()] if effects else effects
 
@@ -285,4 +277,4 @@ class JobStateMachine:
         if self._running or self.is_finished:
             return []
         self.is_finished = True
-        return [FinishJob(self._error)]
+        return [FinishJob(self.error)]

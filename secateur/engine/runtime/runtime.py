@@ -20,7 +20,7 @@ from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.runtime.early_messages import EarlyMessages
 from secateur.engine.runtime.execution import Execution
 from secateur.engine.runtime.job_logs import JobLogs
-from secateur.engine.runtime.result import JobResult, ResultCollector
+from secateur.engine.runtime.result import ResultCollector
 from secateur.engine.runtime.running_job import FinishJob, RunningJob
 from secateur.engine.runtime.services import GatherBudget, JobKernel, MemberServices, PlannedQuery
 from secateur.engine.runtime.tasklet import Tasklet
@@ -33,7 +33,6 @@ from secateur.protocol.message import Failure, Notice
 from secateur.protocol.metrics import VertexMetrics
 from secateur.tracing import ServedSpan, TraceContext, carried, in_this_trace, is_traced
 
-_INTERRUPT_DELAY_S: Final = 0.05
 _PARTICIPANT_GRACE_S: Final = 5.0
 """Seconds after a deadline at which a participant acts by itself, since its coordinator is silent."""
 
@@ -77,18 +76,6 @@ class JobRuntime:
         """The jobs that this member coordinates now, by id."""
         return self._jobs
 
-    async def run_light_job(
-        self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology
-    ) -> JobResult:
-        """Run a job and wait for its result; this member coordinates.
-
-        Raises:
-            DagError: The DAG is not valid or cannot run as configured.
-            Error: Why the job failed, naming vertex and member.
-        """
-        job = await self.start_job(dag, config, params, topology)
-        return await job.result()
-
     async def start_job(
         self,
         dag: DAG | FrozenDAG,
@@ -115,11 +102,7 @@ class JobRuntime:
                 started.
             LimitExceededError: This member already runs as many jobs as it may. Nothing was started.
         """
-        self._check_open()
-        frozen = dag.freeze()
-        builder = self._plan_builder(
-            frozen, config, params, topology, await self._queries_planned(frozen, config, params)
-        )
+        builder = await self._plan_builder(dag, config, params, topology)
         try:
             plan = await self._build(builder, logged_as)
             packed = self._pack(plan)
@@ -160,11 +143,7 @@ class JobRuntime:
             DagError: The DAG is not valid or cannot run as configured.
             Error: A meta-supplier refused, with the vertex named.
         """
-        self._check_open()
-        frozen = dag.freeze()
-        builder = self._plan_builder(
-            frozen, config, params, topology, await self._queries_planned(frozen, config, params)
-        )
+        builder = await self._plan_builder(dag, config, params, topology)
         try:
             return await self._build(builder)
         finally:
@@ -285,16 +264,14 @@ class JobRuntime:
                 raise located(error, vertex.name, self.member_id, "the query of its meta-supplier") from error
         return planned
 
-    def _plan_builder(
-        self,
-        dag: FrozenDAG,
-        config: JobConfig,
-        params: Params,
-        topology: Topology,
-        planned: Mapping[str, PlannedQuery],
+    async def _plan_builder(
+        self, dag: DAG | FrozenDAG, config: JobConfig, params: Params, topology: Topology
     ) -> ExecutionPlanBuilder:
+        self._check_open()
+        frozen = dag.freeze()
+        planned = await self._queries_planned(frozen, config, params)
         return ExecutionPlanBuilder(
-            dag,
+            frozen,
             config,
             job_id=f"{self.member_id}-{self._incarnation}-{next(self._starts)}",
             coordinator=self.member_id,
@@ -423,7 +400,7 @@ class JobRuntime:
     def _execution_ended(self, job_id: str, error: errors.Error | None, cancellation: Cancellation) -> None:
         execution = self._executions.pop(job_id)
         if error is not None:
-            self._interrupt(job_id, cancellation, _INTERRUPT_DELAY_S)
+            cancellation.cancel_until(lambda: job_id not in self._unclosed, self.loop)
         self._early.end(job_id)
         job = self._jobs.get(job_id)
         if job is not None:
@@ -433,12 +410,6 @@ class JobRuntime:
             self._outgoing.post(
                 execution.plan.job.coordinator, EndRun(job_id, self.member_id, failure, execution.metrics())
             )
-
-    def _interrupt(self, job_id: str, cancellation: Cancellation, delay_s: float) -> None:
-        """Interrupt the kernels of a failed job repeatedly, since DuckDB loses an interrupt at a bad moment."""
-        cancellation.cancel()
-        if job_id in self._unclosed:
-            self.loop.call_later(delay_s, self._interrupt, job_id, cancellation, 2 * delay_s)
 
     def _send_failed(self, member: str, notice: RunNotice, error: Exception) -> None:
         """Fail the job of a message that cannot be encoded, or every job of a member that cannot be reached."""

@@ -27,7 +27,7 @@ from secateur.engine.exchange.outbox import DirectOutbox, EdgeWriter, WaitingOut
 from secateur.engine.failure import located
 from secateur.engine.runtime.job_logs import LogScope
 from secateur.engine.scheduler import Scheduler
-from secateur.engine.threads import LONG_AFTER_S, METER, CallOutcome, ProcessorThread
+from secateur.engine.threads import LONG_AFTER_S, METER
 from secateur.errors import DagError, Error
 
 _log = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class Tasklet:
         processor: The processor.
         inputs: Its inbound edges.
         outbox: Its output; waits if the processor has a thread, refuses otherwise.
-        thread: Its thread, or None for a cooperative processor.
+        thread: Runs its calls one after the other, and is shut down with it; None for a cooperative processor.
         writers: Its outbound edges, by ordinal; for its metrics.
         scope: Where its lines are kept; None if nowhere.
     """
@@ -140,7 +140,7 @@ class Tasklet:
         processor: Processor,
         inputs: Sequence[TaskletInput],
         outbox: DirectOutbox | WaitingOutbox,
-        thread: ProcessorThread | None,
+        thread: Executor | None,
         writers: Sequence[EdgeWriter],
         scope: LogScope | None = None,
     ) -> None:
@@ -162,7 +162,7 @@ class Tasklet:
         self._batch: tuple[int, pa.RecordBatch] | None = None  # what PROCESS_INBOX is about
         self._edge: TaskletInput | None = None  # what COMPLETE_EDGE is about
         self._called_in = self._state  # where AWAIT_CALL returns to
-        self._outcome: CallOutcome | None = None  # of the call that AWAIT_CALL waits for; set by the thread
+        self._running: Future[bool] | None = None  # the call that AWAIT_CALL waits for
         self._turn = 0
         self._offload: Future[Any] | None = None
         self._doing = "init()"
@@ -262,10 +262,10 @@ class Tasklet:
                 _LEAVE_OUT if _has_code_of_users(self._processor) else _TOO_FEW_CORES,
             )
 
-    def close(self, on_closed: Callable[[Exception | None], None]) -> None:
+    def close(self, on_closed: Callable[[Error | None], None]) -> None:
         """Close the processor once no call of it is running. Does not wait.
 
-        ``on_closed`` gets the outcome, on the event loop.
+        ``on_closed`` gets the error of its ``close``, on the event loop.
         """
         self._state = TaskletState.END
         self._outbox.clear()
@@ -273,29 +273,27 @@ class Tasklet:
             item.inbox.clear()
         self._batch = None
 
-        def finish(outcome: CallOutcome) -> None:
-            try:
-                outcome.get()
-            except Exception as error:
-                on_closed(located(error, self.vertex, self._owner.member, "close()"))
-            else:
-                on_closed(None)
-
-        def finish_from_thread(outcome: CallOutcome) -> None:
+        def close_in_thread(_: object = None) -> None:
+            error = self._closed()
             with contextlib.suppress(RuntimeError):
-                self._owner.loop.call_soon_threadsafe(finish, outcome)
+                self._owner.loop.call_soon_threadsafe(on_closed, error)
 
         if self._thread is not None:
-            self._thread.submit(finish_from_thread, self._close_processor)
-            self._thread.stop()
+            self._thread.submit(close_in_thread)
+            self._thread.shutdown(wait=False)
         elif self._offload is not None and not self._offload.done():
-            self._offload.add_done_callback(lambda _: finish_from_thread(CallOutcome.of(self._close_processor)))
+            self._offload.add_done_callback(close_in_thread)
         else:
-            finish(CallOutcome.of(self._close_processor))
+            on_closed(self._closed())
 
-    def _close_processor(self) -> None:
-        with self._logged():
-            self._processor.close()
+    def _closed(self) -> Error | None:
+        """Close the processor. Returns what that raised, located."""
+        try:
+            with self._logged():
+                self._processor.close()
+        except Exception as error:
+            return located(error, self.vertex, self._owner.member, "close()")
+        return None
 
     def _logged(self) -> AbstractContextManager[None]:
         return contextlib.nullcontext() if self._scope is None else self._scope.entered()
@@ -305,7 +303,7 @@ class Tasklet:
             self._scope.note_failure(doing, error)
 
     def _step(self) -> _Verdict:
-        if self._state is TaskletState.AWAIT_CALL and self._outcome is None:
+        if self._running is not None and not self._running.done():
             self._outbox.flush(self)  # the thread may be waiting for room
             return _Verdict.SLEEP
         if not self._outbox.flush(self):
@@ -370,15 +368,19 @@ class Tasklet:
                 answer = method(*args)
             return self._after(answer)
         self._called_in, self._state = self._state, TaskletState.AWAIT_CALL
-        self._thread.submit(self._called, self._timed, method, args)
+        self._running = self._thread.submit(self._timed, method, args)
+        self._running.add_done_callback(lambda _: self.wake_from_thread())
         return _Verdict.SLEEP
 
     def _call_ended(self) -> _Verdict:
         """The processor's thread has made the call: go on where it was begun."""
-        assert self._outcome is not None
-        outcome, self._outcome = self._outcome, None
+        assert self._running is not None
+        call, self._running = self._running, None
         self._state = self._called_in
-        return self._after(outcome.get())
+        error = call.exception()
+        if error is not None:
+            raise error  # not by result(), whose frames would stand in the user's traceback
+        return self._after(call.result())
 
     def _after(self, answer: bool) -> _Verdict:
         """Return what follows an answer: the next state after True, else a wait for the cause of False."""
@@ -444,11 +446,6 @@ class Tasklet:
         finally:
             self.processor_s += 0.0 if metered is None else METER.end(metered)
             self.offload_s += perf_counter() - start
-
-    def _called(self, outcome: CallOutcome) -> None:
-        """Record the outcome of a call. Runs in the processor's thread."""
-        self._outcome = outcome
-        self.wake_from_thread()
 
 
 def _has_code_of_users(processor: Processor) -> bool:

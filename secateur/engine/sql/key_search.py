@@ -131,13 +131,9 @@ class DirectSearch(msgspec.Struct, frozen=True, array_like=True):
         """
         if self.choices:
             return None
-        values = []
-        for key in self.prefix:
-            value = key.bind(params)
-            if value is None:
-                return None
-            values.append(value)
-        prefix = tuple(values)
+        prefix = tuple([key.bind(params) for key in self.prefix])
+        if None in prefix:
+            return None
         if not self.is_span:
             return KeyPrefix(prefix)
         lower, upper = KeyBoundary(prefix, after=False), KeyBoundary(prefix, after=True)

@@ -1,15 +1,15 @@
 """A stream of result rows, which are made as fast as the consumer takes them: the rows held are bounded.
 
-There are three kinds, by the origin of the rows: one kernel call over partitions that are all local, a fragment that
-reads them piece by piece, and a job over several members. All of them make rows on demand; only the answer of the arrow
-kernel is complete at once, and counts with all its remaining rows.
+There are two kinds, by the origin of the rows: kernel calls over partitions that are all local, which a fragment may
+read piece by piece, and a job over several members. Both make rows on demand; only the answer of the arrow kernel is
+complete at once, and counts with all its remaining rows.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Executor
 from functools import partial
 from typing import Final, Protocol
@@ -17,7 +17,7 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
-from secateur.engine.kernels.fragment import ChunkedResult
+from secateur.engine.kernels.fragment import ChunkedResult, StreamedResult
 from secateur.engine.runtime.result import ResultQueue
 from secateur.engine.runtime.running_job import RunningJob
 from secateur.engine.threads import in_thread
@@ -53,7 +53,7 @@ class RowStream(Protocol):
 
 
 class LocalRowStream:
-    """Rows of one kernel call on this member.
+    """Rows of kernel calls on this member.
 
     Args:
         start: Opens the answer. For a thread.
@@ -96,45 +96,23 @@ class LocalRowStream:
         return taken
 
 
-class FragmentRowStream:
-    """Rows of a fragment that answers row by row, over a relation of this member.
+def answered_by_piece(relation: pa.Table, run: Runner, limits: EngineLimits) -> Callable[[Cancellation], ChunkedResult]:
+    """Make what opens the answer of a fragment that answers row by row, for a :class:`LocalRowStream`.
 
     A piece of the relation is read when its rows are wanted.
 
     Args:
         relation: The rows to read, as they were when the statement began.
         run: Answers the fragment over some of them.
-        executor: Threads for that.
         limits: How many bytes a piece has.
     """
 
-    def __init__(self, relation: pa.Table, run: Runner, executor: Executor, limits: EngineLimits) -> None:
-        self._pieces = RowPieces(relation, limits)
-        self._run = run
-        self._executor = executor
-        self.held_bytes = 0
+    def parts(cancellation: Cancellation) -> Generator[pa.Table, None, None]:
+        pieces = RowPieces(relation, limits)
+        while not pieces.is_done:
+            yield run(pieces.take(), cancellation)
 
-    @property
-    def is_done(self) -> bool:
-        return self._pieces.is_done
-
-    async def take(self, bytes_wanted: int) -> pa.Table:
-        return await in_thread(self._executor, partial(self._next, bytes_wanted))
-
-    def close(self) -> None:
-        self._pieces.drop()
-
-    def _next(self, bytes_wanted: int, cancellation: Cancellation) -> pa.Table:
-        """The next rows of the answer. Runs in a thread."""
-        made = self._run(self._pieces.take(), cancellation)
-        parts = [made]
-        made_bytes = made.nbytes
-        while made_bytes < bytes_wanted and not self._pieces.is_done:
-            part = self._run(self._pieces.take(), cancellation)
-            if part.num_rows:
-                parts.append(part)
-                made_bytes += part.nbytes
-        return made if len(parts) == 1 else pa.concat_tables(parts)
+    return lambda cancellation: StreamedResult(parts(cancellation))
 
 
 class JobRowStream:

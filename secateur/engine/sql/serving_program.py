@@ -28,6 +28,7 @@ from secateur.engine.kernels.arrow.fragment import (
     source_column,
 )
 from secateur.engine.kernels.arrow.plain_rows import plain_program
+from secateur.engine.kernels.arrow.row_values import DeclinedError
 from secateur.engine.sql.key_search import KeyEnd, KeyOperand
 from secateur.engine.sql.plain_join import JOINED_MAX, compile_plain_join
 from secateur.engine.sql.select_plan import ScanPlan, SelectPlan
@@ -68,7 +69,6 @@ _SORTED_MAX: Final = 4096
 """More rows of one search are sorted by a kernel."""
 _KERNEL_CHARACTERS_MAX: Final = 1800
 """Of the result of a kernel: it measures the bytes of each column, which are at most four for a character."""
-_NOT_NATIVE: Final = "computed"
 
 
 class KeyParameter(msgspec.Struct, frozen=True):
@@ -236,10 +236,13 @@ def serving_program(
     arrow = None if fragment is None else fragment.arrow
     if arrow is None:
         return None
-    return _of_join(plan, tables, arrow) if arrow.sources else _of_one(plan, tables[0], arrow, is_first_stage)
+    try:
+        return _of_join(plan, tables, arrow) if arrow.sources else _of_one(plan, tables[0], arrow, is_first_stage)
+    except DeclinedError:
+        return None
 
 
-def _of_one(plan: SelectPlan, table: TableDef, arrow: ArrowFragment, is_first_stage: bool) -> ServingProgram | None:
+def _of_one(plan: SelectPlan, table: TableDef, arrow: ArrowFragment, is_first_stage: bool) -> ServingProgram:
     (scan,) = plan.scans
     names = [column.name for column in table.columns]
     unfiltered = replace(arrow, where=None)
@@ -254,21 +257,21 @@ def _of_one(plan: SelectPlan, table: TableDef, arrow: ArrowFragment, is_first_st
     elif plain is not None and chosen is not None:
         rows_max, chosen_max = plain.rows_max, chosen.rows_max
     else:
-        return None
+        raise DeclinedError("it needs a kernel over whole columns")
     source = _source(scan, table, arrow.where, names, rows_max)
-    if source is None or computed is None or (is_first_stage and (source.lower or source.upper)):
-        return None
+    if is_first_stage and (source.lower or source.upper):
+        raise DeclinedError("a first stage reads a range of keys")
     columns = tuple((0, names.index(column)) for column in scan.columns)
     result_max = SHORT_ROWS_MAX if arrow.keys is None else chosen_max
     return ServingProgram(plan.parameter_count, (source,), columns, chosen_max, *computed, result_max, characters_max)
 
 
-def _of_join(plan: SelectPlan, tables: Sequence[TableDef], arrow: ArrowFragment) -> ServingProgram | None:
+def _of_join(plan: SelectPlan, tables: Sequence[TableDef], arrow: ArrowFragment) -> ServingProgram:
     """The program of a join that is one over plain values as well, in the same steps."""
     keys = [table.primary_key for table in tables]
     plain = plain_program(arrow)
     if plain is None or compile_plain_join(arrow, plan.scans, keys.__getitem__) is None:
-        return None
+        raise DeclinedError("it is no join over plain values")
     numbers = {scan.relation: number for number, scan in enumerate(plan.scans)}
     sources: list[ProgramSource] = []
     names: list[str] = []
@@ -276,7 +279,7 @@ def _of_join(plan: SelectPlan, tables: Sequence[TableDef], arrow: ArrowFragment)
     for position, joined in enumerate(arrow.sources):
         number = numbers[joined.relation]
         if number != position or joined.condition is not None:
-            return None
+            raise DeclinedError("a join in another order, or with a condition beside its keys")
         scan, table = plan.scans[number], tables[number]
         own = [source_column(joined.relation, column.name) for column in table.columns]
         if not position:
@@ -285,21 +288,16 @@ def _of_join(plan: SelectPlan, tables: Sequence[TableDef], arrow: ArrowFragment)
             source = _source(scan, table, joined.where, own, JOINED_MAX)
         else:
             source = _source_of_keys(scan, joined.where, own)
-        if source is None or source.lower is not None or source.upper is not None:
-            return None
+        if source.lower is not None or source.upper is not None:
+            raise DeclinedError("a join reads a range of keys")
         if position:
-            join = _join(joined, source, names, own, table)
-            if join is None:
-                return None
-            source = replace(source, join=join)
+            source = replace(source, join=_join(joined, source, names, own, table))
         sources.append(source)
         if joined.kind in (SourceJoin.INNER, SourceJoin.LEFT) or not position:
             read = [source_column(joined.relation, column) for column in scan.columns]
             names += read
             columns += [(number, own.index(column)) for column in read]
     computed = _computed(replace(arrow, sources=()), names)
-    if computed is None:
-        return None
     chosen_max = plain.rows_max
     result_max = SHORT_ROWS_MAX if arrow.keys is None else chosen_max
     return ServingProgram(plan.parameter_count, tuple(sources), tuple(columns), chosen_max, *computed, result_max)
@@ -307,19 +305,19 @@ def _of_join(plan: SelectPlan, tables: Sequence[TableDef], arrow: ArrowFragment)
 
 def _source(
     scan: ScanPlan, table: TableDef, where: Expression | None, names: Sequence[str], rows_max: int
-) -> ProgramSource | None:
+) -> ProgramSource:
     """A relation whose rows have keys that begin with values of the statement; ``names`` are those of its columns."""
     search = scan.keys.direct
     if search is None:
-        return None
-    prefix, choices, conditions = _operands(search.prefix), _operands(search.choices), _conditions(where, names)
-    if prefix is None or choices is None or conditions is None or len(choices) > scan.tree.limit:
-        return None
-    lower, upper = _span_end(search.lower), _span_end(search.upper)
-    if (lower is None) is not (search.lower is None) or (upper is None) is not (search.upper is None):
-        return None
-    routes = _routes(table, len(prefix) + bool(choices)) if _is_placed(scan, choices) else None
-    return None if routes is None else ProgramSource(prefix, choices, lower, upper, routes, conditions, rows_max)
+        raise DeclinedError(f"{scan.table} is not searched by its key")
+    prefix, choices = tuple(map(_operand, search.prefix)), tuple(map(_operand, search.choices))
+    if len(choices) > scan.tree.limit or not _is_placed(scan, choices):
+        raise DeclinedError(f"the key does not say which partitions of {scan.table} are read")
+    routes = _routes(table, len(prefix) + bool(choices))
+    conditions = _conditions(where, names)
+    return ProgramSource(
+        prefix, choices, _span_end(search.lower), _span_end(search.upper), routes, conditions, rows_max
+    )
 
 
 def _is_placed(scan: ScanPlan, choices: Sequence[ProgramOperand]) -> bool:
@@ -331,38 +329,36 @@ def _is_placed(scan: ScanPlan, choices: Sequence[ProgramOperand]) -> bool:
             return isinstance(root, Everywhere if scan.replicated else Keys)
 
 
-def _source_of_keys(scan: ScanPlan, where: Expression | None, names: Sequence[str]) -> ProgramSource | None:
+def _source_of_keys(scan: ScanPlan, where: Expression | None, names: Sequence[str]) -> ProgramSource:
     """A replicated table whose rows have keys that begin with those of the rows before."""
-    conditions = _conditions(where, names)
-    if conditions is None or not scan.replicated or not isinstance(scan.tree.root, Everywhere):
-        return None
-    return ProgramSource((), (), None, None, (), conditions, JOINED_MAX)
+    if not scan.replicated or not isinstance(scan.tree.root, Everywhere):
+        raise DeclinedError(f"rows of {scan.table} may be on other members")
+    return ProgramSource((), (), None, None, (), _conditions(where, names), JOINED_MAX)
 
 
 def _join(
     joined: ArrowSource, source: ProgramSource, names: Sequence[str], own: Sequence[str], table: TableDef
-) -> ProgramJoin | None:
+) -> ProgramJoin:
     """How a relation is joined to rows with columns of some names, where ``own`` are those of its table's columns."""
     pairs = []
     for left, right in joined.keys:
         if not isinstance(left, ColumnExpression) or not isinstance(right, ColumnExpression):
-            return None
+            raise DeclinedError("a join key is computed")
         if left.type != right.type or left.type.kind not in _JOINED:
-            return None
+            raise DeclinedError(f"join keys of the types {left.type} and {right.type}")
         pairs.append((names.index(left.name), own.index(right.name)))
     is_searched = not source.prefix and not source.choices
     if is_searched:
         key = [own.index(source_column(joined.relation, column)) for column in table.primary_key[: len(pairs)]]
         if sorted(right for _, right in pairs) != sorted(key):
-            return None
+            raise DeclinedError("the join keys are not those that lead the primary key")
         pairs.sort(key=lambda pair: key.index(pair[1]))
     lefts, rights = tuple(left for left, _ in pairs), tuple(right for _, right in pairs)
     return ProgramJoin(joined.kind.value, lefts, rights, is_searched)
 
 
 def _span_end(end: KeyEnd | None) -> SpanEnd | None:
-    value = None if end is None else _operand(end.key)
-    return None if end is None or value is None else SpanEnd(value, end.closed)
+    return None if end is None else SpanEnd(_operand(end.key), end.closed)
 
 
 def not_served(plan: SelectPlan, primary_key: Callable[[int], Sequence[str]]) -> str | None:
@@ -402,8 +398,12 @@ def key_program(table: TableDef) -> ServingProgram | None:
     Its ``rows_max`` is for all keys of one request.
     """
     key = [table.column(name).type for name in table.primary_key]
-    routes, columns = _routes(table, len(key)), tuple(range(len(table.columns)))
-    if routes is None or not all(map(_is_key, key)) or not all(is_native(column.type) for column in table.columns):
+    columns = tuple(range(len(table.columns)))
+    if not all(map(_is_key, key)) or not all(is_native(column.type) for column in table.columns):
+        return None
+    try:
+        routes = _routes(table, len(key))
+    except DeclinedError:
         return None
     prefix = tuple(KeyParameter.of(index, kind) for index, kind in enumerate(key))
     source = ProgramSource(prefix, (), None, None, routes, (), FOUND_ROWS_MAX)
@@ -413,38 +413,31 @@ def key_program(table: TableDef) -> ServingProgram | None:
     )
 
 
-def _operands(keys: Sequence[KeyOperand]) -> tuple[ProgramOperand, ...] | None:
-    found = [_operand(key) for key in keys]
-    return None if None in found else tuple(operand for operand in found if operand is not None)
-
-
-def _operand(key: KeyOperand) -> ProgramOperand | None:
+def _operand(key: KeyOperand) -> ProgramOperand:
     kind = key.type
-    if not _is_key(kind):
-        return None
     match key.operand:
-        case Parameter(index):
+        case Parameter(index) if _is_key(kind):
             return KeyParameter.of(index, kind)
-        case Constant() if kind.is_integer or kind.kind is TypeKind.VARCHAR:
+        case Constant() if kind.kind in WORD_INTEGERS or kind.kind is TypeKind.VARCHAR:
             value: ProgramOperand | None = key.bind(())
-            return value
-        case _:
-            return None
+            if value is not None:
+                return value
+    raise DeclinedError(f"no such value of type {kind} is searched for")
 
 
 def _is_key(kind: SqlType) -> bool:
     return kind.kind in _KEYS
 
 
-def _routes(table: TableDef, width: int) -> tuple[HashRoute, ...] | None:
-    """The hashes that lead from the leading values of a key to its one partition; None where there may be several."""
+def _routes(table: TableDef, width: int) -> tuple[HashRoute, ...]:
+    """The hashes that lead from the leading values of a key to its one partition."""
     scheme, searched = table.scheme, table.primary_key[:width]
     if table.replicated:
         return ()
     if scheme.range is not None or scheme.partial is not None or not scheme.is_known_function or not scheme.hashes:
-        return None
+        raise DeclinedError(f"the partitions of {table.name} are not those of hashes")
     if not all(column in searched for component in scheme.hashes for column in component.columns):
-        return None
+        raise DeclinedError(f"the key leads to several partitions of {table.name}")
     return tuple(
         HashRoute(
             first_seed(component.seed), component.partitions, tuple(searched.index(name) for name in component.columns)
@@ -453,7 +446,7 @@ def _routes(table: TableDef, width: int) -> tuple[HashRoute, ...] | None:
     )
 
 
-def _conditions(where: Expression | None, names: Sequence[str]) -> tuple[ProgramCondition, ...] | None:
+def _conditions(where: Expression | None, names: Sequence[str]) -> tuple[ProgramCondition, ...]:
     found = []
     for condition in conjuncts(where):
         match condition:
@@ -470,7 +463,7 @@ def _conditions(where: Expression | None, names: Sequence[str]) -> tuple[Program
                     value = pa.scalar(operand.value, kind.arrow).value
                 found.append(ProgramCondition(names.index(name), function.value, value))
             case _:
-                return None
+                raise DeclinedError("a condition that is no comparison of a column with a value")
     return tuple(found)
 
 
@@ -484,43 +477,36 @@ _Computed = tuple[
 ]
 
 
-def _computed(fragment: ArrowFragment, names: Sequence[str]) -> _Computed | None:
+def _computed(fragment: ArrowFragment, names: Sequence[str]) -> _Computed:
     """What a fragment computes of columns of some names: from ``keys`` of a program to its ``limit``."""
     if fragment.having is not None or fragment.distinct:
-        return None
+        raise DeclinedError("HAVING or DISTINCT")
     keys, aggregates = None, []
     places = {name: place for place, name in enumerate(names)}
-    if fragment.keys is None:
-        if not all(is_native(expression.type) for _, expression in fragment.outputs):
-            return None
-    else:
+    read = [expression for _, expression in fragment.outputs]
+    if fragment.keys is not None:
+        read = [aggregate.argument for aggregate in fragment.aggregates if aggregate.argument is not None]
+    if not all(is_native(expression.type) for expression in read):
+        raise DeclinedError("values of a type that only Python writes")
+    if fragment.keys is not None:
         keys = _slots(fragment.keys, places)
-        if keys is None:
-            return None
         for aggregate in fragment.aggregates:
             column = None if aggregate.argument is None else _slot(aggregate.argument, places)
-            if aggregate.argument is not None and (column is None or not is_native(aggregate.argument.type)):
-                return None
             aggregates.append(ProgramAggregate(aggregate.function.value, column))
         places = {slot_name(position): position for position in range(len(keys) + len(aggregates))}
     outputs = _slots([expression for _, expression in fragment.outputs], places)
-    order, offset, limit = _order(fragment, places), _rows(fragment.offset), _rows(fragment.limit)
-    if outputs is None or order is None or isinstance(offset, str) or isinstance(limit, str):
-        return None
-    return keys, tuple(aggregates), outputs, order, offset, limit
+    return keys, tuple(aggregates), outputs, _order(fragment, places), _rows(fragment.offset), _rows(fragment.limit)
 
 
-def _order(fragment: ArrowFragment, places: dict[str, int]) -> tuple[ProgramOrder, ...] | None:
-    found = []
-    for term in fragment.order:
-        slot, kind = _slot(term.expression, places), term.expression.type.kind
-        if slot is None or (fragment.keys is None and kind not in _SORTED):
-            return None
-        found.append(ProgramOrder(slot, term.descending, term.nulls_first))
-    return tuple(found)
+def _order(fragment: ArrowFragment, places: dict[str, int]) -> tuple[ProgramOrder, ...]:
+    if fragment.keys is None and any(term.expression.type.kind not in _SORTED for term in fragment.order):
+        raise DeclinedError("an order of a type that Python does not sort")
+    return tuple(
+        ProgramOrder(_slot(term.expression, places), term.descending, term.nulls_first) for term in fragment.order
+    )
 
 
-def _rows(clause: Expression | None) -> ProgramOperand | None:
+def _rows(clause: Expression | None) -> KeyParameter | int | None:
     """OFFSET or LIMIT."""
     match clause:
         case None:
@@ -530,13 +516,14 @@ def _rows(clause: Expression | None) -> ProgramOperand | None:
         case ParameterExpression(number, kind) if kind.kind is TypeKind.BIGINT:
             return KeyParameter.of(number - 1, kind)
         case _:
-            return _NOT_NATIVE
+            raise DeclinedError("an OFFSET or LIMIT that is computed")
 
 
-def _slots(expressions: Sequence[Expression], slots: dict[str, int]) -> tuple[int, ...] | None:
-    found = [_slot(expression, slots) for expression in expressions]
-    return None if None in found else tuple(slot for slot in found if slot is not None)
+def _slots(expressions: Sequence[Expression], slots: dict[str, int]) -> tuple[int, ...]:
+    return tuple(_slot(expression, slots) for expression in expressions)
 
 
-def _slot(expression: Expression, slots: dict[str, int]) -> int | None:
-    return slots.get(expression.name) if isinstance(expression, ColumnExpression) else None
+def _slot(expression: Expression, slots: dict[str, int]) -> int:
+    if not isinstance(expression, ColumnExpression) or expression.name not in slots:
+        raise DeclinedError("a value that is computed")
+    return slots[expression.name]

@@ -356,7 +356,7 @@ class Checkpoint:
         ]
         outcomes: list[MakeBody] = [
             partial(body_of, LoggedOutcome(load_id, outcome.published, outcome.rows, outcome.number))
-            for load_id, outcome in store.loads.outcomes()
+            for load_id, outcome in store.loads.registry.outcomes()
         ]
         return cls(number, before, (*copies, *loads, *outcomes), unchanged, changed)
 

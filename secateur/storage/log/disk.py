@@ -55,7 +55,7 @@ class Disk(Protocol):
         """Let go of everything."""
 
 
-class LocalDisk:
+class LocalDisk(Disk):
     """A directory of this machine, which belongs to one process at a time.
 
     Args:
@@ -85,7 +85,6 @@ class LocalDisk:
             ) from error
 
     def list(self) -> Sequence[str]:
-        """The names of all files."""
         return sorted(
             entry.name
             for entry in self._directory.iterdir()
@@ -93,11 +92,9 @@ class LocalDisk:
         )
 
     def read(self, name: str) -> bytes:
-        """A whole file."""
         return (self._directory / name).read_bytes()
 
     def append(self, name: str, data: bytes) -> None:
-        """Write behind the end of a file."""
         descriptor = self._open.get(name)
         if descriptor is None:
             path = self._directory / name
@@ -108,13 +105,11 @@ class LocalDisk:
         _write_all(descriptor, data)
 
     def sync(self, name: str) -> None:
-        """Have everything that was appended to a file survive."""
         descriptor = self._open.get(name)
         if descriptor is not None:
             os.fdatasync(descriptor)
 
     def replace(self, name: str, data: bytes) -> None:
-        """Make or replace a file, durably."""
         temporary = self._directory / f"{name}{_TEMPORARY}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
@@ -130,23 +125,19 @@ class LocalDisk:
         self._sync_directory()
 
     def truncate(self, name: str, size: int) -> None:
-        """Cut a file off, durably."""
         with (self._directory / name).open("r+b") as file:
             file.truncate(size)
             os.fsync(file.fileno())
 
     def remove(self, name: str) -> None:
-        """Delete a file."""
         self._close(name)
         (self._directory / name).unlink(missing_ok=True)
 
     def free_bytes(self) -> int:
-        """Room for further bytes."""
         found = os.statvfs(self._directory)
         return found.f_bavail * found.f_frsize
 
     def close(self) -> None:
-        """Close all files, and let others use the directory."""
         for name in list(self._open):
             self._close(name)
         with contextlib.suppress(OSError):

@@ -40,7 +40,7 @@ from secateur.protocol import (
     encode,
     operation_of,
 )
-from secateur.storage import MemberStore
+from secateur.storage import ChangeOperation, MemberStore
 from secateur.wire import PeerInfo, Request
 
 TYPES = {"n": parse_type("BIGINT")}
@@ -175,7 +175,7 @@ def test_other_changes_stop_nobody(change: RangeChange) -> None:
 
 def test_rows_in_the_catch_all_stand_in_the_way_until_the_change_is_given_up() -> None:
     async def work(setting: Setting) -> None:
-        setting.store.write(1, 1, setting.rows(15, 25, 26), "append")
+        setting.store.apply(1, 1, ChangeOperation.APPEND, setting.rows(15, 25, 26))
         with pytest.raises(SchemeError, match="the DEFAULT PARTITION has 2 rows of the ranges to be added") as raised:
             await setting.ask("prepare", changed(ADDED))
         assert raised.value.details["rows"] == 2
@@ -188,7 +188,7 @@ def test_rows_in_the_catch_all_stand_in_the_way_until_the_change_is_given_up() -
 
 def test_a_catch_all_that_goes_takes_its_rows_with_it() -> None:
     async def work(setting: Setting) -> None:
-        setting.store.write(1, 1, setting.rows(25), "append")
+        setting.store.apply(1, 1, ChangeOperation.APPEND, setting.rows(25))
         after = changed(DropRange(catch_all()), ADDED)
         await setting.ask("prepare", after)
         await setting.ask("commit", after)

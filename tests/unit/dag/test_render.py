@@ -7,7 +7,6 @@ import json
 import pytest
 
 from secateur.dag import DAG, Edge, FrozenDAG, Processor, between, from_
-from secateur.dag.dag import edge_words, to_dict
 from secateur.drawing import Diagram, DiagramEdge, DiagramNode, dot, mermaid
 
 
@@ -86,7 +85,7 @@ def test_edges_that_are_read_late_are_dashed() -> None:
     ],
 )
 def test_edge_words(edge: Edge, words: list[str]) -> None:
-    assert edge_words(edge) == words
+    assert edge.words == words
 
 
 def test_a_dag_can_be_shown_while_it_is_built() -> None:
@@ -114,7 +113,7 @@ def test_the_frozen_dag_looks_the_same() -> None:
 
 
 def test_dict_has_the_form_of_explain() -> None:
-    assert to_dict(sample().vertices, sample().edges, {"scan": (["m1", "m2"], 2), "small": (["m1"], 1)}) == {
+    assert sample().to_dict({"scan": (["m1", "m2"], 2), "small": (["m1"], 1)}) == {
         "vertices": [
             {"name": "scan", "members": ["m1", "m2"], "local_parallelism": 2},
             {"name": "small", "members": ["m1"], "local_parallelism": 1},

@@ -48,7 +48,7 @@ def test_a_failure_of_the_last_one_needs_no_cancel() -> None:
 def test_a_lost_member_fails_the_job_and_is_not_told() -> None:
     job = started("m1", "m2")
     lost = lost_member("m2", None)
-    assert job.member_lost("m2", lost) == [CancelMember("m1", lost), AwaitCancelled()]
+    assert job.member_ended("m2", lost) == [CancelMember("m1", lost), AwaitCancelled()]
     assert job.member_ended("m1", lost) == [FinishJob(lost)]
 
 
@@ -56,7 +56,7 @@ def test_a_lost_member_fails_the_job_and_is_not_told() -> None:
 def test_a_member_that_takes_no_part_any_more_is_lost_without_notice(member: str) -> None:
     job = started("m1", "m3")
     job.member_ended("m3", None)
-    assert job.member_lost(member, lost_member(member, None)) == []
+    assert job.member_ended(member, lost_member(member, None)) == []
     assert job.member_ended("m1", None) == [FinishJob(None)]
 
 
@@ -82,7 +82,7 @@ def test_nothing_follows_the_end() -> None:
     assert [
         job.cancel(BAD),
         job.member_ended("m1", BAD),
-        job.member_lost("m1", lost_member("m1", None)),
+        job.member_ended("m1", lost_member("m1", None)),
         job.cancel_wait_over(),
     ] == [[], [], [], []]
 
@@ -116,7 +116,7 @@ def test_every_order_of_events_ends_exactly_once(seed: int) -> None:
                 lost = lost_member(member, None)
                 first_cause = first_cause or (lost if member not in ended and not job.is_finished else None)
                 ended.add(member)
-                new = job.member_lost(member, lost)
+                new = job.member_ended(member, lost)
             case "cancel":
                 first_cause = first_cause or (cause if not job.is_finished else None)
                 new = job.cancel(cause)

@@ -13,7 +13,7 @@ import pytest
 
 import secateur
 from secateur.dag import EdgeConfig, Processor
-from secateur.engine import ProcessorThread, Scheduler
+from secateur.engine import ElasticThreads, Scheduler
 from secateur.engine.exchange import DirectOutbox, EdgeWriter, Inbox, LaneGroup, WaitingOutbox
 from secateur.engine.runtime import Tasklet, TaskletInput, TaskletOwner, TaskletState
 from secateur.errors import Error
@@ -65,7 +65,7 @@ class Bench:
         self.output = Inbox(EdgeConfig(queue_batches_max=1), 1)
         group = LaneGroup([self.output])
         writers = [EdgeWriter(lambda batch: [(group, batch)], [self.output])]
-        self.thread = None if processor.cooperative else ProcessorThread("scripted")
+        self.thread = None if processor.cooperative else ElasticThreads("scripted", 1, 1)
         outbox = (
             DirectOutbox(writers, "v")
             if processor.cooperative
@@ -84,11 +84,17 @@ class Bench:
             thread=self.thread,
             writers=writers,
         )
+        self.is_closed = False
         processor.init(outbox, None)
 
     def turn(self) -> TaskletState:
         self.tasklet.run()
         return self.tasklet.state
+
+    def close(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            self.tasklet.close(lambda _: None)
 
 
 def with_bench(processor: Scripted, priorities: Sequence[int], test: Callable[[Bench], Any]) -> None:
@@ -102,7 +108,7 @@ def with_bench(processor: Scripted, priorities: Sequence[int], test: Callable[[B
                         await found
             finally:
                 processor.may_go_on.set()
-                bench.tasklet.close(lambda _: None)
+                bench.close()
 
     asyncio.run(run())
 
@@ -199,7 +205,7 @@ def test_close_ends_it_from_any_state(cooperative: bool) -> None:
     def turns(bench: Bench) -> None:
         bench.inboxes[0].put(BATCH)
         assert bench.turn() is (S.PROCESS_INBOX if cooperative else S.AWAIT_CALL)
-        bench.tasklet.close(lambda _: None)
+        bench.close()
         assert bench.tasklet.state is S.END
         processor.may_go_on.set()
         assert bench.turn() is S.END

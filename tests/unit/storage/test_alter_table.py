@@ -49,8 +49,8 @@ def keys(store: MemberStore, partitions: Sequence[int]) -> list[int]:
 def store() -> MemberStore:
     store = MemberStore()
     store.create_table(TABLE, [0, 1])
-    store.write(1, 0, rows(1, 2), "append")
-    store.write(1, 1, rows(50, 60), "append")
+    store.apply(1, 0, ChangeOperation.APPEND, rows(1, 2))
+    store.apply(1, 1, ChangeOperation.APPEND, rows(50, 60))
     return store
 
 
@@ -61,7 +61,7 @@ def test_partitions_that_stay_keep_their_rows_and_new_ones_are_empty(store: Memb
     assert store.relation(1, [0]).equals(before)
     assert store.table(1).version == 2
     assert store.data_version(1).changes > changes
-    assert store.write(1, 2, rows(25), "append") == 1
+    assert store.apply(1, 2, ChangeOperation.APPEND, rows(25)) == 1
 
 
 def test_partitions_of_dropped_ranges_go_with_their_rows(store: MemberStore) -> None:
@@ -71,7 +71,7 @@ def test_partitions_of_dropped_ranges_go_with_their_rows(store: MemberStore) -> 
     with pytest.raises(TopologyChangedError, match="partition 0 of t is not on this member"):
         store.relation(1, [0])
     assert snapshot.num_rows == 2  # who reads already goes on
-    assert store.write(1, 1, rows(5), "append") == 1  # the catch-all takes what the range held
+    assert store.apply(1, 1, ChangeOperation.APPEND, rows(5)) == 1  # the catch-all takes what the range held
 
 
 def test_an_unknown_table() -> None:
@@ -88,7 +88,7 @@ def test_a_catch_all_is_checked_row_by_row(store: MemberStore, wrong: int) -> No
     numbers = list(range(100, 200))
     numbers[wrong] = 25
     with pytest.raises(TopologyChangedError, match=r"the row with key \(n=25\) belongs to partition 2, not 1"):
-        store.write(1, 1, rows(*numbers), "append")
+        store.apply(1, 1, ChangeOperation.APPEND, rows(*numbers))
     with pytest.raises(TopologyChangedError, match="belongs to partition 2, not 1"):
         store.loads.stage("load", 1, 1, 0, rows(*numbers))
     assert keys(store, [1]) == [50, 60]
@@ -129,7 +129,7 @@ def with_w(value: str | None = "so") -> TableDef:
 
 def test_rows_get_a_new_column_under_another_id(store: MemberStore) -> None:
     store.apply(1, 0, ChangeOperation.DELETE, pa.table({"n": [1]}))
-    store.write(1, 0, rows(3), "upsert")
+    store.apply(1, 0, ChangeOperation.UPSERT, rows(3))
     published, changes = store.data_version(1).published, store.data_version(1).changes
     after = with_w()
     store.alter_table(after, [0, 1])
@@ -138,7 +138,7 @@ def test_rows_get_a_new_column_under_another_id(store: MemberStore) -> None:
     assert (store.data_version(2).published, store.data_version(2).changes > changes) == (published, True)
     with pytest.raises(UnknownTableError):
         store.relation(1, [0])
-    store.write(2, 0, pa.table({"n": [4], "v": [5], "w": [None]}, schema=after.arrow_schema), "append")
+    store.apply(2, 0, ChangeOperation.APPEND, pa.table({"n": [4], "v": [5], "w": [None]}, schema=after.arrow_schema))
     assert store.relation(2, [0]).to_pylist()[-1] == {"n": 4, "v": 5, "w": None}
 
 
@@ -160,7 +160,7 @@ def test_columns_go_get_wider_and_change_their_names(store: MemberStore) -> None
 def test_what_was_made_before_is_taken_over_and_what_has_changed_since_made_anew(store: MemberStore) -> None:
     after = with_w()
     make = store.altering(after, [0, 1])
-    store.write(1, 0, rows(3), "append")
+    store.apply(1, 0, ChangeOperation.APPEND, rows(3))
     prepared = make()
     store.alter_table(after, [0, 1], prepared)
     assert store.relation(2, [0]).to_pylist()[-1] == {"n": 3, "v": 3, "w": "so"}
@@ -170,14 +170,14 @@ def test_what_was_made_before_is_taken_over_and_what_has_changed_since_made_anew
 def test_no_row_may_have_null_in_a_column_that_is_not_null_from_now_on(store: MemberStore) -> None:
     after = succeeding(("n", "v"), (TABLE.columns[0], Column("v", BIGINT, nullable=False)), pa.table({}))
     store.altering(after, [0, 1])()
-    store.write(1, 0, pa.table({"n": [3], "v": [None]}, schema=TABLE.arrow_schema), "append")
+    store.apply(1, 0, ChangeOperation.APPEND, pa.table({"n": [3], "v": [None]}, schema=TABLE.arrow_schema))
     with pytest.raises(NullKeyError, match=r"t\.v is NOT NULL, but 1 of 3 rows"):
         store.altering(after, [0, 1])()
     assert keys(store, [0]) == [1, 2, 3]
 
 
 def test_a_default_that_is_too_long_for_the_rows(store: MemberStore) -> None:
-    store.write(1, 1, rows(*range(100, 200)), "append")
+    store.apply(1, 1, ChangeOperation.APPEND, rows(*range(100, 200)))
     with pytest.raises(LimitExceededError, match="column w would have"):
         store.altering(with_w("x" * (1 << 25)), [0, 1])()
 
@@ -195,7 +195,7 @@ def test_a_feed_goes_on_with_the_columns_of_now() -> None:
     table = structs.replace(TABLE, change_feed=True)
     store.create_table(table, [0])
     for number in (1, 2):
-        store.write(1, 0, rows(number), "append")
+        store.apply(1, 0, ChangeOperation.APPEND, rows(number))
         feed = store.feed(1, 0)
         assert feed is not None
         feed.changed(0, number)

@@ -10,7 +10,7 @@ import pytest
 from secateur.errors import DataError, TopologyChangedError
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.topology.owner_routing import split
-from secateur.storage import MemberStore
+from secateur.storage import ChangeOperation, MemberStore
 
 NAMES = ("note", "line")
 
@@ -34,7 +34,7 @@ def store(orders: TableDef) -> MemberStore:
     store = MemberStore()
     store.create_table(orders, range(8))
     for partition, some in split(rows, orders).items():
-        store.write(7, partition, some, "append")
+        store.apply(7, partition, ChangeOperation.APPEND, some)
         store.partition(7, partition).snapshot().fold()
     return store
 
@@ -46,7 +46,7 @@ def found(store: MemberStore, *prefixes: tuple[Any, ...], rows_max: int = 99, pa
 
 def write(store: MemberStore, orders: TableDef, customer: int, line: int, note: str) -> None:
     row = pa.Table.from_arrays([pa.array([value]) for value in (customer, line, note)], schema=orders.arrow_schema)
-    store.write(7, orders.scheme.partition_of({"customer": customer}), row, "upsert")
+    store.apply(7, orders.scheme.partition_of({"customer": customer}), ChangeOperation.UPSERT, row)
 
 
 @pytest.mark.parametrize(

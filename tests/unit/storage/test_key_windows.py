@@ -11,7 +11,7 @@ from secateur.engine_limits import EngineLimits
 from secateur.partitioning.pruning import KeyBoundary, KeyRange, KeyRanges, unite_ranges
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.topology.owner_routing import split
-from secateur.storage import KeyWindows, MemberStore, TableLayout
+from secateur.storage import ChangeOperation, KeyWindows, MemberStore, TableLayout
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def store(orders: TableDef) -> MemberStore:
         [pa.array([n // 3 for n in range(120)]), pa.array([n % 3 for n in range(120)])], schema=orders.arrow_schema
     )
     for partition, part in split(rows, orders).items():
-        store.write(7, partition, part, "append")
+        store.apply(7, partition, ChangeOperation.APPEND, part)
     return store
 
 
@@ -78,7 +78,7 @@ def test_where_searches_do_not_pay_one_is_made(make_table: Any, rows_per_search:
     table = make_table({"a": "BIGINT"}, ["a"])
     store = MemberStore(limits=EngineLimits(rows_per_search=rows_per_search))
     store.create_table(table, [0])
-    store.write(1, 0, pa.Table.from_arrays([pa.array(range(100))], schema=table.arrow_schema), "append")
+    store.apply(1, 0, ChangeOperation.APPEND, pa.Table.from_arrays([pa.array(range(100))], schema=table.arrow_schema))
     assert store.relation(1, [0], None, keys((3,), (7,), (-5,)))["a"].to_pylist()[-len(expected) :] == expected
 
 

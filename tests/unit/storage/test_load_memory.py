@@ -11,7 +11,7 @@ import pytest
 
 from secateur.errors import DuplicateKeyError, LoadFailedError
 from secateur.partitioning.tables import TableDef
-from secateur.storage import STEP_BYTES, MemberStore, Preparation, message_bytes
+from secateur.storage import STEP_BYTES, ChangeOperation, MemberStore, Preparation, message_bytes
 
 PARTITIONS = 10
 ATTEMPTS = (3, 1)
@@ -119,11 +119,11 @@ def test_a_load_that_fails_in_its_last_partition_leaves_the_table_and_no_rows(
     for _ in range(2):  # also when it is asked again, about rows that are sorted already
         with pytest.raises(DuplicateKeyError, match="occurs more than once"):
             store.loads.prepare("new", 1, "overwrite", PARTS)
-    [told] = store.loads.under_way()
+    [told] = store.loads.registry.all()
     shares_of = dict.fromkeys(range(PARTITIONS), len(ATTEMPTS)) | {PARTITIONS - 1: len(ATTEMPTS) + 1}
     assert told.partition_rows == {partition: count * SHARE_ROWS for partition, count in shares_of.items()}
     store.loads.abort("new")
-    assert store.loads.under_way() == []
+    assert store.loads.registry.all() == []
     assert allocated() <= staged
     assert content(store).equals(before)
 
@@ -134,12 +134,13 @@ def test_a_preparation_is_begun_again_after_rows_were_sorted(store: MemberStore,
     assert first.run_step()
     store.loads.keep_sorted(first)
     again = store.loads.begin_prepare("L", 1, "upsert", PARTS)
-    store.write(1, 0, next(shares(2))[2], "append")  # of keys that the load has
+    store.apply(1, 0, ChangeOperation.APPEND, next(shares(2))[2])  # of keys that the load has
     for _ in steps(store, again):
         pass
     assert not store.loads.is_current(again)
     third = store.loads.begin_prepare("L", 1, "upsert", PARTS)
-    third.run()
+    while third.run_step():
+        pass
     assert store.loads.is_current(third)
     store.loads.finish_prepare(third)
     store.loads.publish("L")
@@ -197,7 +198,7 @@ def test_many_keys_are_deleted_in_steps(store: MemberStore, notes: TableDef) -> 
     for partition in range(PARTITIONS):
         stored = keys.slice(0, 1_000).filter(pa.array(ids[:1_000] == partition))
         rows = [*stored.columns, pa.nulls(stored.num_rows, pa.binary())]
-        store.write(1, partition, pa.Table.from_arrays(rows, schema=notes.arrow_schema), "append")
+        store.apply(1, partition, ChangeOperation.APPEND, pa.Table.from_arrays(rows, schema=notes.arrow_schema))
         deleted = keys.slice(10).filter(pa.array(ids[10:] == partition))
         store.loads.stage("L", 1, partition, 0, deleted, keys=True)
     preparation = store.loads.begin_prepare("L", 1, "delete", {partition: [0] for partition in range(PARTITIONS)})

@@ -11,7 +11,6 @@ from msgspec import structs
 from secateur.errors import (
     DataError,
     DuplicateKeyError,
-    ProgrammingError,
     TableExistsError,
     TopologyChangedError,
     UnknownColumnError,
@@ -48,7 +47,7 @@ def store(orders: TableDef, rows_of_orders: pa.Table) -> MemberStore:
     store.create_table(orders, range(6))
     for partition, rows in split(rows_of_orders, orders).items():
         if partition < 6:
-            store.write(7, partition, rows, "append")
+            store.apply(7, partition, ChangeOperation.APPEND, rows)
     return store
 
 
@@ -124,7 +123,7 @@ def test_relation_sees_one_moment(store: MemberStore, orders: TableDef) -> None:
     relation = store.relation(7, range(6))
     rows = relation.num_rows
     for partition in range(6):
-        store.write(7, partition, orders.arrow_schema.empty_table(), "overwrite")
+        store.apply(7, partition, ChangeOperation.OVERWRITE, orders.arrow_schema.empty_table())
     assert relation.num_rows == rows
     assert relation.combine_chunks().num_rows == rows
     assert store.relation(7, range(6)).num_rows == 0
@@ -148,7 +147,7 @@ def test_a_partition_that_is_elsewhere(store: MemberStore) -> None:
         pytest.param(lambda store: store.hosted(8), id="hosted"),
         pytest.param(lambda store: store.loads.stage("l", 8, 0, 0, None), id="stage"),
         pytest.param(lambda store: store.loads.prepare("l", 8, "append", {}), id="prepare"),
-        pytest.param(lambda store: store.write(8, 0, None, "append"), id="write"),
+        pytest.param(lambda store: store.apply(8, 0, ChangeOperation.APPEND, None), id="write"),
     ],
 )
 def test_an_unknown_table(store: MemberStore, call: Any) -> None:
@@ -169,15 +168,13 @@ def test_a_key_value_of_another_type(store: MemberStore) -> None:
 def test_direct_writes(store: MemberStore, orders: TableDef) -> None:
     customer = customers_of(orders, 4)[0]
     row = pa.table({"customer": [customer], "line": [9], "note": ["new"]}, schema=orders.arrow_schema)
-    assert store.write(7, 4, row, "append") == 1
+    assert store.apply(7, 4, ChangeOperation.APPEND, row) == 1
     with pytest.raises(DuplicateKeyError, match=rf"orders: key \(customer={customer}, line=9\) is already there"):
-        store.write(7, 4, row, "append")
-    assert store.write(7, 4, row, "upsert") == 1
+        store.apply(7, 4, ChangeOperation.APPEND, row)
+    assert store.apply(7, 4, ChangeOperation.UPSERT, row) == 1
     assert store.relation(7, [4], ["note"], KeyPrefix((customer, 9))).to_pydict() == {"note": ["new"]}
     assert store.apply(7, 4, ChangeOperation.DELETE, row) == 1
     assert store.relation(7, [4], ["note"], KeyPrefix((customer, 9))).num_rows == 0
-    with pytest.raises(ProgrammingError, match="load mode 'merge' does not exist"):
-        store.write(7, 4, row, "merge")
 
 
 def test_a_table_is_created_once(store: MemberStore, orders: TableDef) -> None:
@@ -218,7 +215,7 @@ def test_stats_count_rows_and_bytes(store: MemberStore, orders: TableDef, make_t
 
 def test_data_version_grows_with_every_change(store: MemberStore, orders: TableDef) -> None:
     before = store.data_version(7)
-    store.write(7, 0, orders.arrow_schema.empty_table(), "overwrite")
+    store.apply(7, 0, ChangeOperation.OVERWRITE, orders.arrow_schema.empty_table())
     after = store.data_version(7)
     assert after == DataVersion(before.published, before.changes + 1)
     store.apply(7, 1, ChangeOperation.DELETE, pa.table({"customer": [customers_of(orders, 1)[0]], "line": [77]}))

@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from secateur.partitioning.pruning import KeyPrefix
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.topology.owner_routing import split
-from secateur.storage import MemberStore
+from secateur.storage import ChangeOperation, MemberStore
 from secateur.storage.block import gather
 
 pytestmark = pytest.mark.slow  # what the allocator does changes with it, and not with most of our changes
@@ -92,7 +93,7 @@ def test_at_rest_at_most_1_3_times_the_raw_table(
     in_pool = allocated()
     store.loads.publish("L")
     for partition in range(partitions):
-        store.partition(1, partition).snapshot().lookup(["N10000"])
+        store.relation(1, [partition], keys=KeyPrefix(("N10000",)))
     behind = memory_behind(store)
     assert raw < behind <= 1.1 * raw
     assert max(in_pool, allocated()) <= pool_share * raw
@@ -104,7 +105,7 @@ def test_a_dropped_table_frees_its_memory(make_events: Any, allocated: Any) -> N
     store = MemberStore()
     store.create_table(events, range(271))
     for partition, rows in split(rows_of(events), events).items():
-        store.write(1, partition, rows, "append")
+        store.apply(1, partition, ChangeOperation.APPEND, rows)
     store.drop_table(1)
     del rows
     assert allocated() < 1000
@@ -119,7 +120,7 @@ def test_an_aborted_load_gives_its_memory_back_to_the_system(make_events: Any) -
     for load in range(20):
         for partition, rows in parts.items():
             store.loads.stage("L", 1, partition, load, gather([rows]))
-    staged = store.loads.under_way()[0].nbytes
+    staged = store.loads.registry.all()[0].nbytes
     before = resident_bytes()
     store.loads.abort("L")
     assert before - resident_bytes() > 0.7 * staged

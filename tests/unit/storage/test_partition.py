@@ -153,7 +153,7 @@ def test_the_delta_is_bounded_also_for_one_key(partition: Partition, rows: Any) 
     for value in range(1000):
         partition.apply(ChangeOperation.UPSERT, rows((5, "x", value)))
     assert partition.nbytes < before + 256 * 100
-    assert partition.snapshot().lookup([5])["v"].to_pylist() == [999]
+    assert partition.snapshot().read(None, (5,))["v"].to_pylist() == [999]
     assert partition.rows == 300
 
 
@@ -228,7 +228,7 @@ def test_find_sees_what_a_snapshot_sees(partition: Partition, rows: Any, keys: A
         for a in range(42):
             found = partition.find([a, "x"])
             row = None if found is None else tuple(column[found[1]].as_py() for column in found[0])
-            seen = partition.snapshot().lookup([a, "x"]).to_pylist() if step % 5 == 0 else None
+            seen = partition.snapshot().read(None, (a, b"x")).to_pylist() if step % 5 == 0 else None
             assert seen is None or seen == ([] if row is None else [dict(zip("abv", row, strict=True))])
     assert partition.find([0, "other"]) is None
     assert partition.find([None, "x"]) is None

@@ -12,7 +12,7 @@ from secateur.engine_limits import EngineLimits
 from secateur.errors import TopologyChangedError, UnknownColumnError
 from secateur.partitioning.tables import TableDef
 from secateur.partitioning.types import from_unscaled
-from secateur.storage import MemberStore
+from secateur.storage import ChangeOperation, MemberStore
 
 COLUMNS = {
     "k": "BIGINT",
@@ -50,7 +50,7 @@ def filled(table: TableDef, limits: EngineLimits) -> MemberStore:
     store = MemberStore(limits=limits)
     store.create_table(table, [0, 1, 2])
     for partition, start in ((0, 0), (2, 10_000)):
-        store.write(1, partition, rows(table, range(start, start + 3000)), "overwrite")
+        store.apply(1, partition, ChangeOperation.OVERWRITE, rows(table, range(start, start + 3000)))
     return store
 
 
@@ -102,7 +102,7 @@ def test_columns_are_taken_in_any_case_and_order(store: MemberStore) -> None:
 
 def test_a_scan_sees_the_rows_of_the_moment_when_it_was_opened(store: MemberStore, table: TableDef) -> None:
     opened = store.scan(1, [0], ["k", "few"])
-    store.write(1, 0, rows(table, range(5000, 5003)), "upsert")
+    store.apply(1, 0, ChangeOperation.UPSERT, rows(table, range(5000, 5003)))
     assert opened().num_rows == 3000
     assert store.scan(1, [0], ["k", "few"])().num_rows == 3003
 
@@ -110,7 +110,7 @@ def test_a_scan_sees_the_rows_of_the_moment_when_it_was_opened(store: MemberStor
 def test_changed_rows_are_converted_anew(store: MemberStore, table: TableDef) -> None:
     for _ in range(2):
         store.scan(1, [0], ["few"])()
-    store.write(1, 0, rows(table, [5001]), "upsert")
+    store.apply(1, 0, ChangeOperation.UPSERT, rows(table, [5001]))
     assert store.scan(1, [0], ["few"])()["few"].type == pa.string()
     converted = store.scan(1, [0], ["few"])()["few"]
     assert converted.type == TYPES[5]
@@ -121,11 +121,11 @@ def test_columns_that_one_run_does_not_convert_are_read_as_they_are(
     table: TableDef,
 ) -> None:
     store = filled(table, EngineLimits(scan_form_rows_min=1, scan_run_rows_min=1))
-    store.write(
+    store.apply(
         1,
         1,
+        ChangeOperation.OVERWRITE,
         rows(table, range(20_000, 21_100)).set_column(5, "few", pa.array([f"other {index}" for index in range(1100)])),
-        "overwrite",
     )
     for _ in range(2):
         store.scan(1, [0], ["few"])()
@@ -174,9 +174,9 @@ def test_a_write_makes_only_its_own_run_anew(table: TableDef) -> None:
     store = MemberStore(limits=EngineLimits(scan_form_rows_min=1, scan_run_rows_min=200))
     store.create_table(table, range(4))
     for partition in range(4):
-        store.write(1, partition, rows(table, range(100 * partition, 100 * partition + 100)), "overwrite")
+        store.apply(1, partition, ChangeOperation.OVERWRITE, rows(table, range(100 * partition, 100 * partition + 100)))
     before = [store.scan(1, range(4), ["k"])()["k"] for _ in range(2)][1]
-    store.write(1, 1, rows(table, [100]), "upsert")
+    store.apply(1, 1, ChangeOperation.UPSERT, rows(table, [100]))
     scans = [store.scan(1, range(4), ["k"])()["k"] for _ in range(2)]
     assert [list(map(len, scan.chunks)) for scan in (before, *scans)] == [[200, 200], [100, 100, 200], [200, 200]]
     assert scans[1].chunk(1).buffers()[1].address == before.chunk(1).buffers()[1].address
@@ -194,6 +194,6 @@ def test_joined_columns_count_as_bytes_until_a_write_replaces_them(store: Member
     for _ in range(2):
         store.scan(1, [0, 2], ["k", "short"])()
     assert store.stats()[0].nbytes - before == pytest.approx(6000 * (8 + 4), rel=0.1)
-    store.write(1, 0, rows(table, [0]), "upsert")
+    store.apply(1, 0, ChangeOperation.UPSERT, rows(table, [0]))
     store.scan(1, [0, 2], ["k"])()
     assert store.stats()[0].nbytes - before == pytest.approx(0, abs=30_000)

@@ -22,7 +22,7 @@ def table(make_table: Any) -> TableDef:
 def store(table: TableDef) -> MemberStore:
     store = MemberStore()
     store.create_table(table, [0])
-    store.write(1, 0, rows(table, ROWS), "overwrite")
+    store.apply(1, 0, ChangeOperation.OVERWRITE, rows(table, ROWS))
     return store
 
 
@@ -67,7 +67,9 @@ def test_a_null_in_any_column_is_not_found(store: MemberStore) -> None:
 
 def test_recent_changes_are_seen(store: MemberStore, table: TableDef) -> None:
     before = keys(store, KeyPrefix((6,)))
-    store.write(1, 0, rows(table, [(before[0], 1, "a"), (900, 6, "a"), (-1, 6, "a"), (7, 3, "b")]), "upsert")
+    store.apply(
+        1, 0, ChangeOperation.UPSERT, rows(table, [(before[0], 1, "a"), (900, 6, "a"), (-1, 6, "a"), (7, 3, "b")])
+    )
     store.apply(1, 0, ChangeOperation.DELETE, rows(table, [(before[1], 0, "a")]))
     # All that was written lately comes as well: WHERE is applied to what is found.
     assert keys(store, KeyPrefix((6,))) == [-1, *sorted([before[0], 7, *before[2:]]), 900]

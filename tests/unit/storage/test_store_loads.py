@@ -21,7 +21,7 @@ from secateur.errors import (
     TopologyChangedError,
 )
 from secateur.partitioning.tables import TableDef
-from secateur.storage import MIXED, ChangeOperation, LoadInfo, MemberStore, MixedAttempt, message_bytes
+from secateur.storage import MIXED, ChangeOperation, MemberStore, MixedAttempt, message_bytes
 
 
 class Clock:
@@ -62,7 +62,7 @@ def store(points: TableDef, keys_of: list[list[int]], batch: Any, clock: Clock) 
     store = MemberStore(clock=clock)
     store.create_table(points, range(3))
     for partition in range(3):
-        store.write(1, partition, batch(keys_of[partition][:2], 0), "append")
+        store.apply(1, partition, ChangeOperation.APPEND, batch(keys_of[partition][:2], 0))
     return store
 
 
@@ -105,7 +105,7 @@ class TestMixed:
 
     def test_everything_at_once(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         a, b, c, d = keys_of[0][:4]
-        store.write(1, 0, batch([a, b, c], 1), "overwrite")
+        store.apply(1, 0, ChangeOperation.OVERWRITE, batch([a, b, c], 1))
         self.stage(store, MixedAttempt.REMOVED, batch([a, b], 0))
         self.stage(store, MixedAttempt.ADDED, batch([a, d], 2))
         self.stage(store, MixedAttempt.REPLACED, batch([c], 3))
@@ -116,7 +116,7 @@ class TestMixed:
 
     def test_a_removed_row_may_be_all_there_was(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         a = keys_of[0][0]
-        store.write(1, 0, batch([a], 1), "overwrite")
+        store.apply(1, 0, ChangeOperation.OVERWRITE, batch([a], 1))
         self.stage(store, MixedAttempt.REMOVED, batch([a], 0))
         store.loads.prepare("mixed", 1, MIXED, {0: [0]})
         store.loads.publish("mixed")
@@ -124,7 +124,7 @@ class TestMixed:
 
     def test_an_added_key_that_stays_is_refused(self, store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
         a, b = keys_of[0][:2]
-        store.write(1, 0, batch([a, b], 1), "overwrite")
+        store.apply(1, 0, ChangeOperation.OVERWRITE, batch([a, b], 1))
         self.stage(store, MixedAttempt.REMOVED, batch([a], 0))
         self.stage(store, MixedAttempt.ADDED, batch([b], 2))
         with pytest.raises(DuplicateKeyError, match="is already there"):
@@ -134,11 +134,11 @@ class TestMixed:
         self, store: MemberStore, keys_of: list[list[int]], batch: Any
     ) -> None:
         a, b, c = keys_of[0][:3]
-        store.write(1, 0, batch([a], 1), "overwrite")
+        store.apply(1, 0, ChangeOperation.OVERWRITE, batch([a], 1))
         self.stage(store, MixedAttempt.REMOVED, batch([a], 0))
         self.stage(store, MixedAttempt.ADDED, batch([b], 2))
         store.loads.prepare("mixed", 1, MIXED, {0: [0, 1]})
-        store.write(1, 0, batch([c], 3), "append")
+        store.apply(1, 0, ChangeOperation.APPEND, batch([c], 3))
         store.loads.publish("mixed")
         assert partition_0(store) == {b: 2, c: 3}
 
@@ -186,7 +186,7 @@ def test_what_was_staged_for_a_partition_that_is_built_anew_does_not_count_twice
     store.loads.stage("a", 1, 0, 0, staged)
     store.loads.stage("a", 1, 1, 0, batch(keys_of[1][2:4], 1))
     store.begin_copy(1, 0)
-    assert store.loads.staged_bytes == message_bytes(staged)
+    assert store.loads.registry.staged_bytes == message_bytes(staged)
     store.loads.stage("a", 1, 0, 0, staged)
     assert store.loads.prepare("a", 1, "append", {0: [0], 1: [0]}) == 4
 
@@ -202,8 +202,8 @@ def test_abort_leaves_everything_as_it_was_and_frees_the_rows(
     assert store.loads.abort("L")
     assert content(store) == before
     assert allocated() == bytes_before
-    assert store.loads.under_way() == []
-    store.write(1, 0, batch(keys_of[0][2:4], 5), "append")
+    assert store.loads.registry.all() == []
+    store.apply(1, 0, ChangeOperation.APPEND, batch(keys_of[0][2:4], 5))
 
 
 @pytest.mark.parametrize("mode", ["append", "upsert", "overwrite"])
@@ -262,8 +262,8 @@ class TestWhatComesInBetween:
         before = content(store)
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
         store.loads.prepare("L", 1, mode, {0: [0]})
-        store.write(1, 0, batch(keys_of[0][4:5], 2), "append")
-        store.write(1, 0, batch(keys_of[0][:1], 3), "upsert")
+        store.apply(1, 0, ChangeOperation.APPEND, batch(keys_of[0][4:5], 2))
+        store.apply(1, 0, ChangeOperation.UPSERT, batch(keys_of[0][:1], 3))
         store.apply(1, 0, ChangeOperation.DELETE, batch(keys_of[0][1:2], 0))
         store.loads.publish("L")
         expected = before | dict.fromkeys(keys_of[0][2:4], 1) | {keys_of[0][4]: 2, keys_of[0][0]: 3}
@@ -275,7 +275,7 @@ class TestWhatComesInBetween:
     ) -> None:
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][:3], 1))
         store.loads.prepare("L", 1, "upsert", {0: [0]})
-        store.write(1, 0, batch(keys_of[0][1:4], 2), "upsert")
+        store.apply(1, 0, ChangeOperation.UPSERT, batch(keys_of[0][1:4], 2))
         store.loads.publish("L")
         assert [content(store)[key] for key in keys_of[0][:4]] == [1, 1, 1, 2]
 
@@ -284,8 +284,8 @@ class TestWhatComesInBetween:
     ) -> None:
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][:1], 1))
         store.loads.prepare("L", 1, "overwrite", {0: [0]})
-        store.write(1, 0, batch(keys_of[0][4:5], 2), "append")
-        store.write(1, 1, batch(keys_of[1][4:5], 2), "append")
+        store.apply(1, 0, ChangeOperation.APPEND, batch(keys_of[0][4:5], 2))
+        store.apply(1, 1, ChangeOperation.APPEND, batch(keys_of[1][4:5], 2))
         store.loads.publish("L")
         assert content(store) == {keys_of[0][0]: 1}
 
@@ -296,19 +296,20 @@ class TestWhatComesInBetween:
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
         store.loads.prepare("L", 1, "append", {0: [0]})
         with pytest.raises(LoadFailedError, match="belongs to load L, which is about to be published"):
-            store.write(1, 0, batch(keys_of[0][3:5], 2), mode)
+            store.apply(1, 0, ChangeOperation(mode), batch(keys_of[0][3:5], 2))
         store.loads.publish("L")
         assert content(store)[keys_of[0][3]] == 1
         assert keys_of[0][4] not in content(store)
-        assert store.write(1, 0, batch(keys_of[0][3:5], 2), "upsert") == 2
+        assert store.apply(1, 0, ChangeOperation.UPSERT, batch(keys_of[0][3:5], 2)) == 2
 
     def test_a_key_written_while_the_preparation_runs_is_found(
         self, store: MemberStore, keys_of: list[list[int]], batch: Any
     ) -> None:
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
         preparation = store.loads.begin_prepare("L", 1, "append", {0: [0]})
-        store.write(1, 0, batch(keys_of[0][3:4], 2), "append")
-        preparation.run()
+        store.apply(1, 0, ChangeOperation.APPEND, batch(keys_of[0][3:4], 2))
+        while preparation.run_step():
+            pass
         with pytest.raises(DuplicateKeyError, match="is already there"):
             store.loads.finish_prepare(preparation)
         store.loads.abort("L")
@@ -320,8 +321,9 @@ class TestWhatComesInBetween:
         before = content(store)
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
         preparation = store.loads.begin_prepare("L", 1, "append", {0: [0]})
-        store.write(1, 0, batch(keys_of[0][4:5], 2), "append")
-        preparation.run()
+        store.apply(1, 0, ChangeOperation.APPEND, batch(keys_of[0][4:5], 2))
+        while preparation.run_step():
+            pass
         store.loads.finish_prepare(preparation)
         store.loads.publish("L")
         assert content(store) == before | dict.fromkeys(keys_of[0][2:4], 1) | {keys_of[0][4]: 2}
@@ -332,7 +334,8 @@ class TestWhatComesInBetween:
         store.loads.stage("L", 1, 0, 0, batch(keys_of[0][2:4], 1))
         preparation = store.loads.begin_prepare("L", 1, "append", {0: [0]})
         store.loads.abort("L")
-        preparation.run()
+        while preparation.run_step():
+            pass
         with pytest.raises(LoadFailedError, match="load L was aborted"):
             store.loads.finish_prepare(preparation)
 
@@ -342,7 +345,7 @@ class TestWhatComesInBetween:
         store.drop_table(1)
         with pytest.raises(LoadFailedError, match="load L was aborted"):
             store.loads.publish("L")
-        assert store.loads.under_way() == []
+        assert store.loads.registry.all() == []
 
 
 class TestTwoLoads:
@@ -416,7 +419,7 @@ class TestRefused:
             store.loads.stage("L", 1, 0, 0, pa.table({"k": pa.array([None], pa.int64()), "v": [1]}))
         with pytest.raises(DataError, match="points: expected the columns"):
             store.loads.stage("L", 1, 0, 0, pa.table({"v": [1]}))
-        assert store.loads.under_way() == []
+        assert store.loads.registry.all() == []
 
     def test_one_load_has_one_table(
         self, store: MemberStore, keys_of: list[list[int]], batch: Any, make_table: Any
@@ -511,26 +514,18 @@ def test_loads_under_way_are_listed_with_their_age(
     two, one = batch(keys_of[0][2:4], 1), batch(keys_of[0][4:5], 1)
     store.loads.stage("L", 1, 0, 0, two)
     clock.now_s += 30
-    info = LoadInfo("L", 1, 2, message_bytes(two), prepared=False, idle_s=30.0, age_s=30.0, partition_rows={0: 2})
-    assert store.loads.under_way() == [info]
-    assert (store.loads.idle(29.0), store.loads.idle(31.0)) == (["L"], [])
-    assert (store.loads.age_s("L"), store.loads.age_s("M")) == (30.0, 0.0)
+    (load,) = store.loads.registry.all()
+    assert (load.load_id, load.table_id, load.rows, load.nbytes) == ("L", 1, 2, message_bytes(two))
+    assert (load.operation, load.partition_rows) == (None, {0: 2})
+    assert (store.loads.registry.idle(29.0), store.loads.registry.idle(31.0)) == (["L"], [])
+    assert (store.loads.registry.age_s("L"), store.loads.registry.age_s("M")) == (30.0, 0.0)
     store.loads.stage("L", 1, 0, 0, one)
     store.loads.prepare("L", 1, "append", {0: [0]})
-    assert store.loads.under_way() == [
-        LoadInfo(
-            "L",
-            1,
-            rows=3,
-            nbytes=message_bytes(two) + message_bytes(one),
-            prepared=True,
-            idle_s=0.0,
-            age_s=30.0,
-            partition_rows={0: 3},
-        )
-    ]
+    assert (load.rows, load.nbytes) == (3, message_bytes(two) + message_bytes(one))
+    assert (load.operation, load.partition_rows) == (ChangeOperation.APPEND, {0: 3})
+    assert store.loads.registry.age_s("L") == 30.0
     clock.now_s += 30
-    assert store.loads.idle(1.0) == []  # other members may have published it
+    assert store.loads.registry.idle(1.0) == []  # other members may have published it
 
 
 def test_outcomes_are_not_remembered_without_bound(points: TableDef) -> None:
@@ -546,14 +541,14 @@ def test_outcomes_are_not_remembered_without_bound(points: TableDef) -> None:
 
 def test_a_load_of_keys_deletes_them_at_publication(store: MemberStore, keys_of: list[list[int]], batch: Any) -> None:
     kept, gone = keys_of[0][1], keys_of[0][0]
-    store.write(1, 0, batch([gone, kept], 5), "upsert")
+    store.apply(1, 0, ChangeOperation.UPSERT, batch([gone, kept], 5))
     store.loads.stage("l", 1, 0, 0, batch([gone], 0).select(["k"]), keys=True)
     before = store.partition(1, 0).rows
     assert store.loads.prepare("l", 1, "delete", {0: [0]}) == 1
     assert store.partition(1, 0).rows == before, "nothing is gone before publication"
     assert store.loads.publish("l") == 1
-    assert store.partition(1, 0).snapshot().lookup([gone]).num_rows == 0
-    assert store.partition(1, 0).snapshot().lookup([kept]).num_rows == 1
+    assert store.partition(1, 0).find([gone]) is None
+    assert store.partition(1, 0).find([kept]) is not None
 
 
 @pytest.mark.parametrize(("mode", "keys"), [("delete", False), ("append", True)])

@@ -179,7 +179,7 @@ class MemberLoads:
         """Whether a table never got a row, by the numbers of loads and changes, which copies that moved have too."""
         return (
             not self._store.data_version(table_id).published
-            and all(load.table_id != table_id for load in self._store.loads.under_way())
+            and all(load.table_id != table_id for load in self._store.loads.registry.all())
             and not any(self._replication.last(table_id, partition) for partition in self._store.hosted(table_id))
         )
 
@@ -204,7 +204,7 @@ class MemberLoads:
         prepared = preparation.prepared or []
         rows_counted = sum(part.changed for part in prepared if part.partition in asked.counted)
         rows_removed = sum(part.removed.rows for part in prepared if part.removed is not None)
-        return Reply(changes.PreparedRows(rows, rows_counted, rows_removed, self._store.loads.age_s(load_id)))
+        return Reply(changes.PreparedRows(rows, rows_counted, rows_removed, self._store.loads.registry.age_s(load_id)))
 
     async def _computed(self, asked: changes.PrepareLoad) -> Preparation:
         if asked.mode not in _MERGE_NOTHING:
@@ -253,19 +253,24 @@ class MemberLoads:
 
     def under_way(self, _: Request[changes.GetStagedLoads]) -> Reply[changes.StagedLoads]:
         """The loads that are neither published nor dropped here."""
+        registry = self._store.loads.registry
         return Reply(
             changes.StagedLoads(
                 [
                     changes.StagedLoadEntry(
-                        load.load_id, load.table_id, load.prepared, load.age_s, sorted(load.partition_rows.items())
+                        load.load_id,
+                        load.table_id,
+                        load.operation is not None,
+                        registry.age_s(load.load_id),
+                        sorted(load.partition_rows.items()),
                     )
-                    for load in self._store.loads.under_way()
+                    for load in registry.all()
                 ]
             )
         )
 
     def drop_abandoned(self) -> None:
         """Forget loads whose client has gone without a word, so that their rows do not stay for ever."""
-        for load_id in self._store.loads.idle(self._abandoned_after_s):
+        for load_id in self._store.loads.registry.idle(self._abandoned_after_s):
             if not self._leases.holds(load_id):
                 self._store.loads.abort(load_id)

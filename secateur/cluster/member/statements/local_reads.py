@@ -23,7 +23,7 @@ from secateur.cluster.member.statements.reads import Deliver, Found, Read, Taken
 from secateur.cluster.statement_profile import work_of
 from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment, answer_by_arrow, open_answer, run
-from secateur.engine.sql.row_stream import FragmentRowStream, LocalRowStream, RowStream
+from secateur.engine.sql.row_stream import LocalRowStream, RowStream, answered_by_piece
 from secateur.engine.sql.select_plan import PinnedScan, SelectPlan
 from secateur.engine.threads import WORK, in_thread
 from secateur.engine_limits import EngineLimits
@@ -113,11 +113,11 @@ class LocalReads:
                 lambda stop: open_answer(call.fragment, call.relations, params, cancellation=stop), threads
             )
         ((name, relation),) = call.relations.items()
-        return FragmentRowStream(
-            relation,
-            lambda piece, stop: run(call.fragment, {name: piece}, params, cancellation=stop),
+        return LocalRowStream(
+            answered_by_piece(
+                relation, lambda piece, stop: run(call.fragment, {name: piece}, params, cancellation=stop), self._limits
+            ),
             threads,
-            self._limits,
         )
 
 

@@ -35,7 +35,9 @@ _THREADED_ROWS_MIN: Final = 200_000
 _FEW_GROUPS_MAX: Final = 64
 """Up to so many groups, the results are finished one by one, because Arrow's functions cost more to start."""
 _HUGEINT: Final = pa.decimal128(38, 0)
-_DISTINCT: Final = "count_distinct"
+_DISTINCT: Final = AggregateFunction.COUNT_DISTINCT.value
+_COMPOSED: Final = {AggregateFunction.COUNT_ROWS: ("count_all",), AggregateFunction.AVG: ("sum", "count")}
+"""Aggregates that are made of Arrow's functions; the others are one of its, of the same name."""
 _PRESENT: Final = pc.CountOptions(mode="only_valid")
 _SKIP_NULLS: Final = pc.ScalarAggregateOptions(skip_nulls=True, min_count=1)
 _MIN_MAX: Final = pc.get_function("min_max")
@@ -155,23 +157,8 @@ def _compile_grouped(
 
 def _primitives(aggregate: ArrowAggregate, arguments: Sequence[Expression]) -> list[_Primitive]:
     position = None if aggregate.argument is None else arguments.index(aggregate.argument)
-    match aggregate.function:
-        case AggregateFunction.COUNT_ROWS:
-            return [_Primitive("count_all", None)]
-        case AggregateFunction.AVG:
-            return [_Primitive("sum", position), _Primitive("count", position)]
-        case AggregateFunction.COUNT:
-            return [_Primitive("count", position)]
-        case AggregateFunction.COUNT_DISTINCT:
-            return [_Primitive(_DISTINCT, position)]
-        case AggregateFunction.SUM:
-            return [_Primitive("sum", position)]
-        case AggregateFunction.MIN:
-            return [_Primitive("min", position)]
-        case AggregateFunction.MAX:
-            return [_Primitive("max", position)]
-        case _:
-            assert_never(aggregate.function)
+    names = _COMPOSED.get(aggregate.function, (aggregate.function.value,))
+    return [_Primitive(name, position) for name in names]
 
 
 def _guard(arguments: Sequence[Expression]) -> Callable[[ArrowAggregate], Callable[[Sequence[Any], int], None] | None]:

@@ -69,8 +69,11 @@ class _JoinedRows:
         """Some of the rows, some of them perhaps more than once."""
         if len(positions) == self.count and list(positions) == list(range(self.count)):
             return self
-        picked = pa.array(positions, pa.int64())
-        return _JoinedRows(self.tables, [_composed(numbers, picked) for numbers in self.numbers], len(positions))
+        return self.at(pa.array(positions, pa.int64()))
+
+    def at(self, positions: pa.Array) -> _JoinedRows:
+        """As :meth:`picked`, for positions that Arrow has found."""
+        return _JoinedRows(self.tables, [_composed(numbers, positions) for numbers in self.numbers], len(positions))
 
 
 def compile_join(sources: Sequence[ArrowSource], read: Mapping[str, SqlType]) -> Join:
@@ -227,20 +230,12 @@ def _with_value_among(
     """The rows whose first key is among some values, and their keys."""
     mask = _IS_IN.call([keys[0]], pc.SetLookupOptions(values, skip_nulls=True))
     positions = _INDICES_NONZERO.call([mask])
-    numbers = [_composed(numbers, positions) for numbers in rows.numbers]
-    return (
-        _JoinedRows(rows.tables, numbers, len(positions)),
-        [_TAKE.call([array, positions], _UNCHECKED) for array in keys],
-    )
+    return rows.at(positions), [_TAKE.call([array, positions], _UNCHECKED) for array in keys]
 
 
 def _filtered(rows: _JoinedRows, mask: pa.Array) -> _JoinedRows:
     """The rows for which a mask is true."""
-    count = mask.true_count
-    if count == rows.count:
-        return rows
-    positions = _INDICES_NONZERO.call([mask])
-    return _JoinedRows(rows.tables, [_composed(numbers, positions) for numbers in rows.numbers], count)
+    return rows if mask.true_count == rows.count else rows.at(_INDICES_NONZERO.call([mask]))
 
 
 def _composed(numbers: Any, positions: pa.Array) -> pa.Array:

@@ -121,7 +121,7 @@ def _compile(fragment: ArrowFragment) -> Program:
         if isinstance(expression, (ConstantExpression, ParameterExpression))
     ]
     read = columns_in(_after_where(fragment))
-    rows_after_where = _compile_where(fragment.where, read) if not fragment.sources else _compile_joined(fragment, read)
+    rows_after_where = _compile_rows(fragment, read)
     aggregation = None if fragment.keys is None else compile_aggregation(fragment.keys, fragment.aggregates)
     small = compile_small_aggregation(fragment)
     having = _compile_having(fragment)
@@ -188,40 +188,27 @@ def _compile_finish(
     return finish
 
 
-def _compile_where(where: Expression | None, read: Mapping[str, SqlType]) -> Callable[[pa.Table, Sequence[Any]], Rows]:
-    """Load the columns that are read and keep the rows for which ``where`` is true."""
-    if where is None:
-        return lambda table, _params: (
-            {name: loaded(table, name, type_) for name, type_ in read.items()},
-            table.num_rows,
-        )
-    tested = columns_in([where])
-    predicate = compile_expression(where)
-
-    def rows(table: pa.Table, params: Sequence[Any]) -> Rows:
-        columns = {name: loaded(table, name, type_) for name, type_ in tested.items()}
-        mask = predicate(EvaluationContext(columns, params))
-        wanted = {
-            name: columns[name] if name in columns else loaded(table, name, type_) for name, type_ in read.items()
-        }
-        return kept(wanted, mask)
-
-    return rows
-
-
-def _compile_joined(fragment: ArrowFragment, read: Mapping[str, SqlType]) -> Callable[[Any, Sequence[Any]], Rows]:
-    """Join the relations and keep the rows for which WHERE is true."""
+def _compile_rows(fragment: ArrowFragment, read: Mapping[str, SqlType]) -> Callable[[Any, Sequence[Any]], Rows]:
+    """Load the columns that are read, or join the relations, and keep the rows for which WHERE is true."""
+    needed = {**({} if fragment.where is None else columns_in([fragment.where])), **read}
+    load = compile_join(fragment.sources, needed) if fragment.sources else _compile_load(needed)
     if fragment.where is None:
-        return compile_join(fragment.sources, read)
-    tested = columns_in([fragment.where])
-    joined = compile_join(fragment.sources, {**tested, **read})
+        return load
     predicate = compile_expression(fragment.where)
 
-    def rows(relations: Relations, params: Sequence[Any]) -> Rows:
-        columns, _ = joined(relations, params)
-        return kept(columns, predicate(EvaluationContext(columns, params)))
+    def rows(table: Any, params: Sequence[Any]) -> Rows:
+        columns, _ = load(table, params)
+        mask = predicate(EvaluationContext(columns, params))
+        return kept({name: columns[name] for name in read}, mask)
 
     return rows
+
+
+def _compile_load(read: Mapping[str, SqlType]) -> Callable[[pa.Table, Sequence[Any]], Rows]:
+    return lambda table, _params: (
+        {name: loaded(table, name, type_) for name, type_ in read.items()},
+        table.num_rows,
+    )
 
 
 def _compile_having(fragment: ArrowFragment) -> Callable[[Mapping[str, Any], Sequence[Any]], Rows] | None:

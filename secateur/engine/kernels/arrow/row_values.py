@@ -26,7 +26,7 @@ from secateur.engine.kernels.arrow.fragment import (
     conjuncts,
 )
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
-from secateur.partitioning.types.decimals import added, negated, rescaled
+from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, added, negated, rescaled
 
 _Row: TypeAlias = tuple[Any, ...]
 RowEvaluator: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -65,8 +65,6 @@ _DOUBLE_COMPARISONS: Final[dict[ScalarFunction, Callable[[float, float], bool]]]
     ScalarFunction.GREATER_EQUAL: lambda one, other: one >= other or one != one,
 }
 """In the dialect, NaN equals itself and is greater than all else, and the two zeros are equal."""
-_DOUBLE_INTEGER_MAX: Final = 2**53
-"""Up to here a DOUBLE has every integer."""
 _ARITHMETIC: Final[dict[ScalarFunction, Callable[[Any, Any], Any]]] = {
     ScalarFunction.ADD: operator.add,
     ScalarFunction.SUBTRACT: operator.sub,
@@ -210,7 +208,7 @@ def _compile_parameter(number: int, type_: SqlType) -> RowEvaluator:
 
     def double(_row: Sequence[Any], params: Sequence[Any]) -> Any:
         value = params[number - 1]
-        if type(value) is int and -_DOUBLE_INTEGER_MAX <= value <= _DOUBLE_INTEGER_MAX:
+        if type(value) is int and -DOUBLE_INTEGER_MAX <= value <= DOUBLE_INTEGER_MAX:
             return float(value)
         return exact_value(value, type_)
 
@@ -225,24 +223,18 @@ def _as_decimal(value: Any, type_: SqlType) -> Decimal:
 
 
 def _compile_call(call: CallExpression, positions: Mapping[str, int]) -> RowEvaluator:
-    if call.function in _ARITHMETIC and all(part.type.kind is TypeKind.DOUBLE for part in (call, *call.arguments)):
-        doubles = [compile_over_row(argument, positions) for argument in call.arguments]
-        return _folded_arithmetic(_ARITHMETIC[call.function], doubles, _finite)
-    if call.function in _DECIMAL_ARITHMETIC and call.type.kind is TypeKind.DECIMAL:
-        decimals = [compile_over_row(argument, positions) for argument in call.arguments]
-        return _folded_arithmetic(
-            _DECIMAL_ARITHMETIC[call.function], decimals, lambda inner: _fitting(inner, call.type)
-        )
-    compare = _comparison(call)
-    if compare is not None and all(part.type.kind is TypeKind.DOUBLE for part in call.arguments):
-        return _null_or(compare, *(compile_over_row(argument, positions) for argument in call.arguments))
-    for operand in (call, *call.arguments):
-        if operand.type.kind not in COMPUTED_CLASSES:
-            raise DeclinedError(f"{call.function.value} of {operand.type} is not computed over one row")
-    if call.function is ScalarFunction.IN:
+    function, compare = call.function, _comparison(call)
+    if function is ScalarFunction.IN:
+        _check_computed(call)
         return _compile_in(call, positions)
     arguments = [compile_over_row(argument, positions) for argument in call.arguments]
-    function = call.function
+    is_of_doubles = all(part.type.kind is TypeKind.DOUBLE for part in call.arguments)
+    if is_of_doubles and call.type.kind is TypeKind.DOUBLE and function in _ARITHMETIC:
+        return _folded_arithmetic(_ARITHMETIC[function], arguments, _finite)
+    if function in _DECIMAL_ARITHMETIC and call.type.kind is TypeKind.DECIMAL:
+        return _folded_arithmetic(_DECIMAL_ARITHMETIC[function], arguments, lambda inner: _fitting(inner, call.type))
+    if compare is None or not is_of_doubles:
+        _check_computed(call)
     if compare is not None:
         return _null_or(compare, *arguments)
     if function in _ARITHMETIC and call.type.kind in WORD_INTEGERS:
@@ -272,6 +264,12 @@ def _compile_call(call: CallExpression, positions: Mapping[str, int]) -> RowEval
             return _null_or(operator.add, first, second)
         case _:
             raise DeclinedError(f"{function.value} is not computed over one row")
+
+
+def _check_computed(call: CallExpression) -> None:
+    for operand in (call, *call.arguments):
+        if operand.type.kind not in COMPUTED_CLASSES:
+            raise DeclinedError(f"{call.function.value} of {operand.type} is not computed over one row")
 
 
 def _null_or(function: Callable[[Any, Any], Any], left: RowEvaluator, right: RowEvaluator) -> RowEvaluator:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final, Protocol
 
 from secateur.errors import JobCancelledError
+
+_CANCELLED_AGAIN_S: Final = 0.05
 
 
 class _Interruptible(Protocol):
@@ -22,27 +25,31 @@ class Cancellation:
     :meth:`cancel`.
     """
 
-    __slots__ = ("_cancelled", "_lock", "_running")
+    __slots__ = ("_lock", "_running", "cancelled")
 
     def __init__(self) -> None:
-        self._cancelled = False
+        self.cancelled = False
         self._lock = threading.Lock()
         self._running: list[_Interruptible] = []
-
-    @property
-    def cancelled(self) -> bool:
-        return self._cancelled
 
     def cancel(self) -> None:
         """Interrupt the running call and refuse later ones; safe from any thread and more than once.
 
         DuckDB loses an interrupt that arrives between two steps of a statement (binding and execution): a caller that
-        must be sure calls again until its kernel call returns.
+        must be sure uses :meth:`cancel_until`.
         """
         with self._lock:
-            self._cancelled = True
+            self.cancelled = True
             for cursor in self._running:
                 cursor.interrupt()
+
+    def cancel_until(
+        self, is_over: Callable[[], bool], loop: asyncio.AbstractEventLoop, delay_s: float = _CANCELLED_AGAIN_S
+    ) -> None:
+        """:meth:`cancel` again and again, more and more seldom, until the calls are over. On that event loop."""
+        self.cancel()
+        if not is_over():
+            loop.call_later(delay_s, self.cancel_until, is_over, loop, 2 * delay_s)
 
     def check(self) -> None:
         """Raise where a caller has a moment to notice.
@@ -50,7 +57,7 @@ class Cancellation:
         Raises:
             JobCancelledError: :meth:`cancel` was called.
         """
-        if self._cancelled:
+        if self.cancelled:
             raise JobCancelledError("the kernel call was cancelled before it began")
 
     def attach(self, cursor: _Interruptible) -> None:

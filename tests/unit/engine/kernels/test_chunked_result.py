@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from secateur.engine.kernels import ChunkedResult, CompleteResult, Fragment, StreamedResult, open_with
+from secateur.engine.kernels import ChunkedResult, CompleteResult, Fragment, StreamedResult, open_answer
 from secateur.engine.kernels.duckdb import Cancellation, DuckDBKernel
 from secateur.errors import DataError, JobCancelledError, LimitExceededError, UnknownColumnError
 
@@ -37,7 +37,7 @@ def fragment(sql: str, *columns: tuple[str, str]) -> Fragment:
 def answer(
     kernel: DuckDBKernel, sql: str, *columns: tuple[str, str], cancellation: Cancellation | None = None
 ) -> ChunkedResult:
-    return open_with(
+    return open_answer(
         fragment(sql, *columns), {"s0": ROWS, "x0": KEYS}, cancellation=cancellation, duckdb=lambda: kernel
     )
 
@@ -99,7 +99,7 @@ def test_what_is_wrong_comes_with_the_part_that_it_is_in(kernel: DuckDBKernel) -
 
 def test_rows_that_are_compared_are_told_apart(kernel: DuckDBKernel) -> None:
     rows = fragment("SELECT a FROM s0 WHERE (a, 1) >= (5, 1) AND (a, 1) < (8, 0)", ("a", "BIGINT"))
-    found = open_with(rows, {"s0": ROWS}, duckdb=lambda: kernel)
+    found = open_answer(rows, {"s0": ROWS}, duckdb=lambda: kernel)
     assert pa.concat_tables(taken(found, 1 << 20)).to_pydict() == {"a": [5, 6, 7]}
 
 
@@ -121,7 +121,7 @@ def test_another_thread_stops_it(kernel: DuckDBKernel) -> None:
 @pytest.mark.parametrize("spills", [True, False], ids=["spills", "nowhere to spill"])
 def test_a_sort_beyond_the_memory_limit(tmp_path: Path, spills: bool) -> None:
     small = DuckDBKernel(memory_limit_bytes=24 << 20, threads=1, spill_directory=tmp_path if spills else None)
-    sorting = open_with(
+    sorting = open_answer(
         fragment(
             "SELECT i, md5(i::VARCHAR) AS s FROM range(1000000) AS r(i) ORDER BY s", ("i", "BIGINT"), ("s", "VARCHAR")
         ),

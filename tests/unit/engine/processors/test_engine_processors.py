@@ -18,7 +18,7 @@ from secateur.partitioning.tables import TableDef
 from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.topology import MemberAddress, Topology, assign
 from secateur.partitioning.topology.owner_routing import split
-from secateur.storage import MemberStore
+from secateur.storage import ChangeOperation, MemberStore
 from secateur.testing import verify_processor
 
 ROWS = pa.table({"k": ["a", "b", "a"], "v": [1, 2, None]})
@@ -91,7 +91,7 @@ def test_a_stage_that_scans_small_partitions(
     tdef, store = table_of(rows, "id"), MemberStore()
     store.create_table(tdef, range(tdef.partition_count))
     for partition, part in split(conform(rows, tdef), tdef).items():
-        store.write(tdef.table_id, partition, part, "append")
+        store.apply(tdef.table_id, partition, ChangeOperation.APPEND, part)
     fragment = Fragment(sql, ("s0",), (("v", "BIGINT"),), is_pipelineable=is_row_by_row)
     scan = MemberScan("s0", tdef.table_id, tuple(range(tdef.partition_count)), ("v",), None, None)
     wanted = [number // 3 for number in range(15, count)] if is_row_by_row else list(range(5, count // 3))
@@ -127,7 +127,7 @@ def test_readers_of_tables(
     store = MemberStore()
     store.create_table(tdef, range(tdef.partition_count))
     for partition, part in split(conform(rows, tdef), tdef).items():
-        store.write(tdef.table_id, partition, part, "append")
+        store.apply(tdef.table_id, partition, ChangeOperation.APPEND, part)
     topology = Topology(
         1, (MemberAddress("m1", "local", 0),), {tdef.scheme.affinity_group(): assign(tdef.partition_count, ["m1"], 1)}
     )
