@@ -14,7 +14,7 @@ from secateur.cluster.member.alterations import (
 )
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.replication.built_copies import BuiltCopies
-from secateur.cluster.member.replication.replication import Replication
+from secateur.cluster.member.replication.replication import Replication, owned_by
 from secateur.cluster.peers import Peers
 from secateur.errors import PartitionLostError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
@@ -191,8 +191,10 @@ class StoredTables:
             self._places.add_table(table)
             self._replication.take_over_again(table)
             self._built_copies.drop_outdated(table.table_id)
-        ownership = None if table.replicated else self._replication.topology.owners.get(table.scheme.affinity_group())
-        last_owned = [] if ownership is None else ownership.partitions_of(self._places.member_id)
+        last_owned: list[int] = []
+        if not table.replicated:
+            group = table.scheme.affinity_group()
+            last_owned = owned_by(self._places.member_id, self._replication.topology, group)
         has_rows = await self._copies.catch_up(
             table,
             request.message.sources,
