@@ -63,36 +63,25 @@ class Replication:
     def __init__(
         self, storage: MemberStorage, peers: Peers, out_of_sync: Callable[[int, int, str], Awaitable[object]]
     ) -> None:
-        member_id, limits, change_registry = storage.member_id, storage.limits, storage.change_registry
-        store, places, log = storage.store, storage.places, storage.log
+        member_id, places = storage.member_id, storage.places
         self.is_settling = False
-        self._log = log
-        self._store = store
+        self._log = storage.log
+        self._store = storage.store
         self._places = places
         self._background = BackgroundTasks()
-        self._recorded = RecordedChanges(store, change_registry, log)
-        self._replicas = Replicas(member_id, store, places)
+        self._recorded = RecordedChanges(storage)
+        self._replicas = Replicas(storage)
         self.publications = UnconfirmedPublications(
             peers,
             lambda: [member for member in places.member_ids() if member != member_id],
             self._background.start,
-            limits.confirm_wait_s,
+            storage.limits.confirm_wait_s,
         )
-        store.loads.on_replicated = self.publications.made
-        self.acknowledgements = Acknowledgements(self._replicas, self.publications, limits.confirm_wait_s, log)
-        self._sent = SentChanges(
-            self._replicas,
-            places,
-            peers,
-            self.acknowledgements,
-            self._background,
-            out_of_sync,
-            limits.settled_after_s,
-        )
+        storage.store.loads.on_replicated = self.publications.made
+        self.acknowledgements = Acknowledgements(storage, self._replicas, self.publications)
+        self._sent = SentChanges(storage, self._replicas, peers, self.acknowledgements, self._background, out_of_sync)
         self.together = self._sent.together
-        self.received = ReceivedChanges(
-            self._replicas, store, places, self._sent, change_registry, self._recorded, self._check_settled, log
-        )
+        self.received = ReceivedChanges(storage, self._replicas, self._sent, self._recorded, self._check_settled)
         self.takeovers = Takeovers(
             self._replicas, peers, self.acknowledgements, self._sent, self.received, self._background
         )
