@@ -50,7 +50,7 @@ def test_an_end_whose_report_cannot_be_sent_is_reported_without_its_metrics(run:
     async def main() -> list[ReportJobEnded]:
         async with LocalCluster(1) as cluster:
             controller: Any = Controller()
-            attempts = MemberAttempts(cluster.runtimes["m1"], controller, lambda: cluster.topology, allow_code=True)
+            attempts = MemberAttempts(cluster.runtimes["m1"], controller, lambda: cluster.topology)
             peer = PeerInfo(1, "test", "controller", True, Role.CONTROLLER)
             asked = RunAttempt("job", 1, JobConfig(), [])
             payload = memoryview(dag.freeze().encoded())

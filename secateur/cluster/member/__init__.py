@@ -14,7 +14,7 @@ _FILES = {
     "changes.change_turns": ["ChangeTurns", "full_partition", "full_table"],
     "changes.loads": ["MemberLoads"],
     "changes.row_guards": ["RowGuards"],
-    "changes.writes": ["ManyWrites", "MemberWrites", "pieces_to_keep"],
+    "changes.writes": ["MemberWrites", "pieces_to_keep"],
     "jobs": ["KeptResults", "MemberAttempts"],
     "lease_keeper": ["LeaseKeeper"],
     "member": ["Member"],

@@ -114,16 +114,12 @@ class MemberAttempts:
         runtime: The member's engine.
         controller: Receives the outcome of each attempt.
         topology: Gives the newest topology.
-        allow_code: Whether DAGs may carry functions.
     """
 
-    def __init__(
-        self, runtime: JobRuntime, controller: ControllerRequests, topology: Callable[[], Topology], *, allow_code: bool
-    ) -> None:
+    def __init__(self, runtime: JobRuntime, controller: ControllerRequests, topology: Callable[[], Topology]) -> None:
         self._runtime = runtime
         self._controller = controller
         self._topology = topology
-        self._allow_code = allow_code
         self._running: dict[tuple[str, int], RunningJob] = {}
         self._started: OrderedDict[tuple[str, int], asyncio.Future[JobPlacement]] = OrderedDict()
         self._ends: OrderedDict[tuple[str, int], jobs.ReportJobEnded] = OrderedDict()
@@ -152,7 +148,7 @@ class MemberAttempts:
     async def _start(self, request: Request[jobs.RunAttempt]) -> JobPlacement:
         asked = request.message
         key = asked.job, asked.attempt
-        dag = FrozenDAG.decoded(request.payload, allow_code=self._allow_code and request.peer.authenticated)
+        dag = _dag_of(request, self._runtime)
         starting = self._runtime.start_job(
             dag, asked.config, asked.params, self._topology(), logged_as=jobs.JobAttempt(asked.job, asked.attempt)
         )
@@ -241,6 +237,11 @@ class MemberAttempts:
                 report = jobs.ReportJobEnded(report.job, report.attempt, report.member, Failure.of(unsent), [], [])
 
 
+def _dag_of(request: Request[Any], runtime: JobRuntime) -> FrozenDAG:
+    """The DAG of a request, with functions if the cluster takes them from its sender."""
+    return FrozenDAG.decoded(request.payload, allow_code=runtime.services.allow_code and request.peer.authenticated)
+
+
 async def _in_span(span: ServedSpan, starting: Coroutine[Any, Any, RunningJob]) -> RunningJob:
     """Start an attempt in its own span: that of the request ends when the attempt has begun."""
     try:
@@ -250,7 +251,7 @@ async def _in_span(span: ServedSpan, starting: Coroutine[Any, Any, RunningJob]) 
         raise
 
 
-def _shorten(remembered: OrderedDict[tuple[str, int], Any], count_max: int) -> None:
+def _shorten(remembered: OrderedDict[Any, Any], count_max: int) -> None:
     while len(remembered) > count_max:
         remembered.popitem(last=False)
 
@@ -261,13 +262,11 @@ class MemberJobs:
     Args:
         runtime: The member's engine.
         topology: Gives the newest topology.
-        allow_code: Whether DAGs may carry functions.
     """
 
-    def __init__(self, runtime: JobRuntime, topology: Callable[[], Topology], *, allow_code: bool) -> None:
+    def __init__(self, runtime: JobRuntime, topology: Callable[[], Topology]) -> None:
         self._runtime = runtime
         self._topology = topology
-        self._allow_code = allow_code
         self._running: dict[str, RunningJob] = {}
         self._stopped: OrderedDict[str, None] = OrderedDict()
 
@@ -278,7 +277,7 @@ class MemberJobs:
             Error: Why it could not start or did not succeed.
         """
         client_job, config = request.message.job, request.message.config
-        dag = FrozenDAG.decoded(request.payload, allow_code=self._allow_code and request.peer.authenticated)
+        dag = _dag_of(request, self._runtime)
         if client_job in self._stopped:
             raise JobCancelledError(f"job {client_job} was cancelled before it began", job=client_job)
         job = self._running[client_job] = await self._runtime.start_job(
@@ -300,7 +299,7 @@ class MemberJobs:
         Raises:
             Error: Why it could not start.
         """
-        dag = FrozenDAG.decoded(request.payload, allow_code=self._allow_code and request.peer.authenticated)
+        dag = _dag_of(request, self._runtime)
         plan = await self._runtime.resolve(dag, request.message.config, request.message.params, self._topology())
         return Reply(ResolvedJob(describe_job(plan)))
 
@@ -314,8 +313,7 @@ class MemberJobs:
         job = self._running.get(client_job)
         if job is None:
             self._stopped[client_job] = None
-            while len(self._stopped) > _STOPPED_MAX:
-                self._stopped.popitem(last=False)
+            _shorten(self._stopped, _STOPPED_MAX)
         else:
             job.cancel()
         return Reply(Acknowledged())

@@ -14,7 +14,7 @@ from secateur.cluster.lease import AskController, AskPeers, Effect, LeaseHolder,
 from secateur.cluster.loop_thread import LoopThread, ends
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
-from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, ProtocolError, UnreachableError
+from secateur.errors import DeadlineError, Error, MemberLostError, UnreachableError
 from secateur.partitioning.topology.topology import MemberAddress, Topology
 from secateur.protocol.membership import AskForPromise, LeaseAnswer, RenewLease
 from secateur.protocol.message import Role
@@ -257,8 +257,6 @@ async def _verdict(ask: Callable[[], Awaitable[WireAnswer[LeaseAnswer]]]) -> Lea
             return LeaseOutcome.GONE if error.details.get("refused") else LeaseOutcome.SILENT
         except DeadlineError:
             return LeaseOutcome.SILENT
-        except (ProtocolError, InterfaceError):
-            return LeaseOutcome.REFUSED
         except Error:
             return LeaseOutcome.REFUSED
     raise AssertionError("the second try returns")

@@ -27,7 +27,7 @@ from secateur.cluster.member.lease_keeper import LeaseKeeper
 from secateur.cluster.member.member_engine import MemberEngine
 from secateur.cluster.member.member_replication import MemberReplication
 from secateur.cluster.member.member_statements import MemberStatements, StatementHandlers
-from secateur.cluster.member.member_storage import BackgroundFolds, MemberStorage
+from secateur.cluster.member.member_storage import MemberStorage, merge_changes
 from secateur.cluster.member.member_threads import MemberThreads
 from secateur.cluster.member.membership import KnownMetadata, Membership
 from secateur.cluster.member.monitoring.slow_statements import SlowStatements
@@ -37,14 +37,13 @@ from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
 from secateur.cluster.member.persistence import Persistence
 from secateur.cluster.member.statements.native_answers import NativeAnswers
 from secateur.cluster.member.statements.plans import MemberPlans
-from secateur.cluster.member.stored_tables import MemberStatistics
 from secateur.cluster.member.table_checks import MemberTableChecks
 from secateur.cluster.peers import MemberConnections
 from secateur.cluster.plan_source import PlanSource
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import LOOPBACK, ProcessAddress, listening
 from secateur.engine_limits import EngineLimits
-from secateur.errors import DamagedDirectoryError, Error
+from secateur.errors import DamagedDirectoryError
 from secateur.native import native_module
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol.access import AccessRecord
@@ -104,11 +103,17 @@ class Member:
         )
         threads = self._threads = MemberThreads(member_id, settings)
         connections = self._connections = MemberConnections(
-            member_id, settings, controller_address, self._connection_lost
+            member_id, settings, controller_address, lambda *lost: self._engine.runtime.connection_lost(*lost)
         )
         storage = self._storage = MemberStorage(member_id, settings, disk)
         lease = self._lease = LeaseKeeper(
-            member_id, settings, controller_address, self._address, storage.store.lease, on_given_up, self._wants_report
+            member_id,
+            settings,
+            controller_address,
+            self._address,
+            storage.store.lease,
+            on_given_up,
+            lambda: self._membership.report_soon(),
         )
         replication = self._replication = MemberReplication(settings, storage, connections, threads.changing)
         source = PlanSource(
@@ -176,7 +181,7 @@ class Member:
             Operation.GET_HOT_KEYS: storage.hot_keys.send,
             Operation.GET_MEMBER_STATS: stats.tell,
             Operation.GET_VITALS: stats.tell_vitals,
-            Operation.LOOK_AT_STATISTICS: MemberStatistics(storage.store).summary,
+            Operation.LOOK_AT_STATISTICS: stats.summary,
         }
 
     async def start(self) -> None:
@@ -221,8 +226,8 @@ class Member:
             await self._recover(self._replication.persistence)
         await self._server.start()
         self._background.start(self._turn(), f"member {self.member_id} turns")
-        folds = BackgroundFolds(self._storage, self._threads.changing)
-        self._background.start(folds.run(), f"member {self.member_id} merges recent changes")
+        merging = merge_changes(self._storage, self._threads.changing)
+        self._background.start(merging, f"member {self.member_id} merges recent changes")
 
     async def start_in_place(self) -> bool:
         """Start with the data of a member whose process has ended, and :meth:`come_back` as that member.
@@ -313,9 +318,6 @@ class Member:
                 self._statement_handlers.meter(self._accounts, self._tenants.may_answer)
         return Reply(Greeting(member=self.member_id))
 
-    def _connection_lost(self, member_id: str, error: Error) -> None:
-        self._engine.runtime.connection_lost(member_id, error)
-
     def _take_access(self, access: AccessRecord) -> None:
         self._server.take_access(access)
         self._accounts.take_groups(access.groups)
@@ -332,9 +334,6 @@ class Member:
     def _address(self) -> MemberAddress:
         at = self._own_address
         return MemberAddress(self.member_id, at.advertised_host, self._server.port, at.node)
-
-    def _wants_report(self) -> None:
-        self._membership.report_soon()
 
     async def _turn(self) -> None:
         """Show that the event loop turns, and do what has to be done now and then."""

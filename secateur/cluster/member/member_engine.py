@@ -103,8 +103,8 @@ class MemberEngine:
         )
         self._counts = counts
         self.runtime = JobRuntime(member_id, services, peers)
-        self._light = MemberJobs(self.runtime, owners, allow_code=services.allow_code)
-        self.attempts = MemberAttempts(self.runtime, patient, owners, allow_code=services.allow_code)
+        self._light = MemberJobs(self.runtime, owners)
+        self.attempts = MemberAttempts(self.runtime, patient, owners)
         self.kept = KeptJobsOfMember(None if storage.log is None else JobFiles(storage.log.disk))
         self._metrics = LiveMetrics(self.runtime, peers)
 

@@ -163,15 +163,8 @@ class MemberLog:
         if self._timer is not None:
             self._timer.cancel()
         async with self._turning:
-            batch, self._pending = self._pending, []
-            if batch and self._broken is None:
-                try:
-                    await self._in_thread(self._write, batch)
-                except OSError as error:
-                    self._broken = self._disk_error("could not write its log", error)
-                else:
-                    self._flushed += len(batch)
-                    self._wake()
+            if self._pending and self._broken is None:
+                await self._write_pending(self._write)
             await self._background.close()
         await threads_end(self._threads)
         self.disk.close()
@@ -192,19 +185,24 @@ class MemberLog:
                 async with self._turning:
                     if self._broken is not None:  # a checkpoint met the disk's refusal while this waited
                         return
-                    batch, self._pending = self._pending, []
-                    upto = self._flushed + len(batch)
-                    try:
-                        await self._in_thread(self._write, batch)
-                    except OSError as error:
-                        self._break("could not write its log", error)
+                    if not await self._write_pending(self._write):
                         return
-                    self._flushed = upto
-                    self._wake()
         finally:
             self._is_flushing = False
         if self._file.end > self._log_bytes_max and not self._checkpointing.locked() and self._broken is None:
             self._background.start(self._checkpoint(), "write a checkpoint")
+
+    async def _write_pending(self, write: Callable[..., None], *args: Any) -> bool:
+        """Have what is pending written, in the turn of this log; whether the disk has taken it."""
+        batch, self._pending = self._pending, []
+        try:
+            await self._in_thread(write, batch, *args)
+        except OSError as error:
+            self._break("could not write its log", error)
+            return False
+        self._flushed += len(batch)
+        self._wake()
+        return True
 
     def _write(self, batch: list[MakeBody]) -> None:
         name = f"{SEGMENT}{self._number}"
@@ -230,16 +228,9 @@ class MemberLog:
                 if self._broken is not None:
                     return
                 # What is pending was made before: the checkpoint has it, and its records belong in front of it.
-                batch, self._pending = self._pending, []
                 checkpoint = self._make_checkpoint(self._number + 1, self._written)
-                upto = self._flushed + len(batch)
-                try:
-                    await self._in_thread(self._turn_to, batch, checkpoint.number)
-                except OSError as error:
-                    self._break("could not write its log", error)
+                if not await self._write_pending(self._turn_to, checkpoint.number):
                     return
-                self._flushed = upto
-                self._wake()
             try:
                 await self._in_thread(self._finish, checkpoint)
             except OSError as error:

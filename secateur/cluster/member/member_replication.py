@@ -8,7 +8,7 @@ from typing import Any
 
 from secateur.cluster.member.alterations import Alterations, MemberAlterations
 from secateur.cluster.member.changes.loads import MemberLoads
-from secateur.cluster.member.changes.writes import ManyWrites, MemberWrites
+from secateur.cluster.member.changes.writes import MemberWrites
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.persistence import Persistence
 from secateur.cluster.member.replication.built_copies import BuiltCopies
@@ -85,7 +85,7 @@ class MemberReplication:
         leases_of = self.leases_of
         return {
             Operation.WRITE_ROWS: self.writes.write,
-            Operation.WRITE_MANY: ManyWrites(self.writes).write,
+            Operation.WRITE_MANY: self.writes.write_many,
             Operation.WRITE_COPY: received.write_copy,
             Operation.WRITE_COPIES: received.write_copies,
             Operation.GET_COPY_TAILS: received.tails,

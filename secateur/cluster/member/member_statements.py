@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -30,7 +31,6 @@ from secateur.cluster.peers import MemberConnections
 from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.threads import WORK
-from secateur.errors import Error
 from secateur.protocol import query
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition
 from secateur.protocol.many import ChangedMany, ChangeMany, ExecutedMany, ExecuteMany
@@ -40,8 +40,6 @@ from secateur.protocol.query import Execute, Executed, GetRows
 from secateur.wire import Handled, PeerInfo, Reply, Request, ShortTable
 from secateur.wire.connection import Answered
 
-_PER_TURN: Final = 32
-"""Executions in one turn of the event loop, which then reads other frames: about two milliseconds."""
 _ANSWER_BYTES_MAX: Final = 1 << 20
 """An answer ends behind the execution that makes it larger: it is a header, and these are bounded."""
 
@@ -80,25 +78,21 @@ class ManyExecutions:
         """
         asked = request.message
         plan = await self._plans.plan(asked.plan)
-        answers: list[Executed] = []
         left_bytes = _ANSWER_BYTES_MAX
-        while left_bytes > 0 and len(answers) < len(asked.params):
-            if answers and len(answers) % _PER_TURN == 0:
-                await asyncio.sleep(0)
-            answer = self._executed(plan, asked.params[len(answers)], request.peer)
-            if answer is None:
-                break
-            answers.append(answer)
-            left_bytes -= ShortTable(answer.values or [], answer.rows).nbytes
-        return Reply(ExecutedMany(answers))
+
+        def run(number: int) -> Executed | None:
+            nonlocal left_bytes
+            answer = self._executed(plan, asked.params[number], request.peer) if left_bytes > 0 else None
+            if answer is not None:
+                left_bytes -= ShortTable(answer.values or [], answer.rows).nbytes
+            return answer
+
+        return Reply(ExecutedMany(await made_in_turns(len(asked.params), run, nullcontext)))
 
     def _executed(self, plan: SelectPlan, params: list[Any], peer: PeerInfo) -> Executed | None:
-        """The answer of one execution; None if it fails, or needs more than this turn of the loop."""
+        """The answer of one execution; None if it needs more than this turn of the loop."""
         started_s, begun = time.time(), time.perf_counter()
-        try:
-            answer = self._statements.executed_now(plan, Execute(plan.plan_id, params, True), peer)
-        except Error:
-            return None  # to be said of an execution of its own, which may be repeated
+        answer = self._statements.executed_now(plan, Execute(plan.plan_id, params, True), peer)
         if answer is not None:
             self._counts.executions += 1
             elapsed_s = time.perf_counter() - begun

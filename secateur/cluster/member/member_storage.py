@@ -79,35 +79,23 @@ class MemberStorage:
         self.log = None if disk is None else MemberLog(disk, settings.fsync)
 
 
-class BackgroundFolds:
-    """Merges recent changes into the sorted rows of their partitions in the background, so that readers need not.
+async def merge_changes(storage: MemberStorage, threads: Executor) -> None:
+    """Merge recent changes into the sorted rows of their partitions until cancelled, so that readers need not.
 
     A few partitions after the other in a thread, with pauses, for at most a fifth of a processor. The event loop only
     takes the snapshots; readers and leased snapshots keep the rows that they have.
-
-    Args:
-        storage: Has the partitions, and knows which of them are read here.
-        threads: The threads in which they are merged.
     """
-
-    def __init__(self, storage: MemberStorage, threads: Executor) -> None:
-        self._queue = storage.store.folds
-        self._places = storage.places
-        self._threads = threads
-
-    async def run(self) -> None:
-        """Merge, until cancelled."""
-        loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(_EVERY_S)
-            for partitions in _together(self._queue.due(self._places.is_read, self._places.topology_version)):
-                began_s, snapshots = loop.time(), [partition.snapshot() for partition in partitions]
-                try:
-                    await in_thread(self._threads, partial(_settle, snapshots))
-                except Exception:  # the rows are there all the same: readers merge what they need
-                    numbers = ", ".join(str(partition.number) for partition in partitions)
-                    _log.exception("partitions %s could not be merged with their recent changes", numbers)
-                await asyncio.sleep(_PAUSE_TIMES * (loop.time() - began_s))
+    loop, queue, places = asyncio.get_running_loop(), storage.store.folds, storage.places
+    while True:
+        await asyncio.sleep(_EVERY_S)
+        for partitions in _together(queue.due(places.is_read, places.topology_version)):
+            began_s, snapshots = loop.time(), [partition.snapshot() for partition in partitions]
+            try:
+                await in_thread(threads, partial(_settle, snapshots))
+            except Exception:  # the rows are there all the same: readers merge what they need
+                numbers = ", ".join(str(partition.number) for partition in partitions)
+                _log.exception("partitions %s could not be merged with their recent changes", numbers)
+            await asyncio.sleep(_PAUSE_TIMES * (loop.time() - began_s))
 
 
 def _together(partitions: Iterable[Partition]) -> Iterator[list[Partition]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -15,7 +14,7 @@ from secateur.cluster.member.alterations import (
 )
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.replication.built_copies import BuiltCopies
-from secateur.cluster.member.replication.replication import Replication
+from secateur.cluster.member.replication.replication import Replication, owned_by
 from secateur.cluster.peers import Peers
 from secateur.errors import PartitionLostError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
@@ -23,7 +22,6 @@ from secateur.protocol import catalog
 from secateur.protocol.catalog import CopiedTable, CopyTable
 from secateur.protocol.message import Acknowledged
 from secateur.storage.member_store import MemberStore
-from secateur.storage.table_summary import summarize
 from secateur.wire import Reply, Request, decode_tables, encode_table
 
 _REPLICATED = 0
@@ -193,8 +191,10 @@ class StoredTables:
             self._places.add_table(table)
             self._replication.take_over_again(table)
             self._built_copies.drop_outdated(table.table_id)
-        ownership = None if table.replicated else self._replication.topology.owners.get(table.scheme.affinity_group())
-        last_owned = [] if ownership is None else ownership.partitions_of(self._places.member_id)
+        last_owned: list[int] = []
+        if not table.replicated:
+            group = table.scheme.affinity_group()
+            last_owned = owned_by(self._places.member_id, self._replication.topology, group)
         has_rows = await self._copies.catch_up(
             table,
             request.message.sources,
@@ -224,29 +224,3 @@ class StoredTables:
         """Have the table as it was prepared."""
         await self._alterations.commit(request)
         return await self._recorded()
-
-
-class MemberStatistics:
-    """Answers ``look_at_statistics`` requests. Lives on the member's event loop.
-
-    Args:
-        store: The member's partitions.
-    """
-
-    def __init__(self, store: MemberStore) -> None:
-        self._store = store
-
-    async def summary(self, request: Request[catalog.LookAtStatistics]) -> Reply[catalog.StoredStatistics]:
-        """The summary of some partitions of a table, as they are now.
-
-        Looks at the rows in a thread that no kernel call waits for.
-
-        Raises:
-            UnknownTableError: The table is not here.
-            TopologyChangedError: A partition is not here.
-        """
-        table_id = request.message.table_id
-        table = self._store.table(table_id)
-        snapshots = [self._store.partition(table_id, partition).snapshot() for partition in request.message.partitions]
-        summary = await asyncio.to_thread(summarize, table, snapshots)
-        return Reply(catalog.StoredStatistics(summary))

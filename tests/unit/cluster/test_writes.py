@@ -16,7 +16,7 @@ from links import Answers, Links
 
 from secateur.cluster import ClusterSettings
 from secateur.cluster.controller import CopyLost, MemberLost, advance
-from secateur.cluster.member import ManyWrites, MemberStorage, MemberWrites, Replication
+from secateur.cluster.member import MemberStorage, MemberWrites, Replication
 from secateur.engine_limits import EngineLimits
 from secateur.errors import MemberLostError, ProtocolError, TopologyChangedError
 from secateur.partitioning.schemes import HashComponent, PartitionScheme
@@ -113,7 +113,7 @@ class Cluster:
         """What a client asks for about several rows at once."""
         writes = [(0, encode_rows(ShortTable([[number]], 1))) for number in numbers]
         asked = WriteMany(1, "append", f"many {numbers}", writes)
-        return (await ManyWrites(self.members[name].writes).write(request(asked))).message
+        return (await self.members[name].writes.write_many(request(asked))).message
 
     def count_copies(self, name: str) -> Counter[type]:
         """The messages with changes that reach a member from now on, by their type."""

@@ -143,28 +143,31 @@ class MemberChanges:
                 nothing was changed.
         """
         asked = request.message
-        if asked.returning is not None:
-            return self._change_and_return(request)
-        is_keyed = asked.pruning and not asked.is_profiled
-        if is_keyed and (plan := self._plans.used(asked.plan)) is not None:
-            made = self._keyed.made(asked, plan, self._check(request.peer.rights, plan, asked.operation))
+        is_keyed = asked.returning is not None or (asked.pruning and not asked.is_profiled)
+        if is_keyed:
+            made = self.made_now(asked, request.peer.rights)
             if made is not None:
                 return made
-            is_keyed = False
-        return self._change_later(request, is_keyed=is_keyed)
+        if asked.returning is not None:
+            return self._change_and_return_later(request, asked.returning)
+        return self._change_later(request, is_keyed=is_keyed and self._plans.used(asked.plan) is None)
 
     def made_now(
         self, asked: ChangeOnePartition, rights: Rights | None
     ) -> Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]] | None:
-        """Change the row that a statement names by its key, if that takes this turn of the loop; else None.
+        """Change the row that a statement names by its key, and answer with its RETURNING, or None.
+
+        It is None, and nothing was done, if that takes more than this turn of the loop, or a kernel.
 
         Raises:
             Error: As :meth:`change`; nothing was changed.
         """
-        plan = self._plans.used(asked.plan)
-        if plan is None:
+        plan, returning = self._plans.used(asked.plan), None
+        if asked.returning is not None:
+            returning = self._plans.used(asked.returning)
+        if plan is None or (returning is None and asked.returning is not None):
             return None
-        return self._keyed.made(asked, plan, self._check(rights, plan, asked.operation))
+        return self._keyed.made(asked, plan, self._check(rights, plan, asked.operation), returning)
 
     def _check(
         self, rights: Rights | None, plan: SelectPlan, operation: str
@@ -178,20 +181,6 @@ class MemberChanges:
             replaces = plan.upsert is None or plan.upsert.conflict is RowConflict.UPDATED
             kind = WriteKind.UPSERT if replaces else WriteKind.INSERT
         return self._row_guards.of(rights, self._places.table(plan.scans[0].table_id), kind)
-
-    def _change_and_return(
-        self, request: Request[ChangeOnePartition]
-    ) -> Reply[ChangedRows] | Awaitable[Reply[ChangedRows]]:
-        """Change the row with one key and answer with its RETURNING, if a kernel is not needed for either."""
-        asked = request.message
-        assert asked.returning is not None
-        plan, returning = self._plans.used(asked.plan), self._plans.used(asked.returning)
-        if plan is not None and returning is not None:
-            check = self._check(request.peer.rights, plan, asked.operation)
-            made = self._keyed.made(asked, plan, check, returning)
-            if made is not None:
-                return made
-        return self._change_and_return_later(request, asked.returning)
 
     async def _change_and_return_later(
         self, request: Request[ChangeOnePartition], returning_id: str
@@ -210,11 +199,8 @@ class MemberChanges:
 
         async def make() -> RecordedChange:
             nonlocal payload
-            await self._turns.begin(turn, peer)
-            try:
+            async with self._turns.admitted(turn, peer):
                 made = self._keyed.made_in_turn(asked, plan, check, returning, turn)
-            finally:
-                self._turns.end(turn, peer)
             if made is None:
                 raise _DeclinedError
             change, payload = made
@@ -250,16 +236,7 @@ class MemberChanges:
         partition = partitions[0][0]
         backups = self._places.backups(table_id, [partition])
         work: list[StageWork] | None = [] if asked.is_profiled else None
-        change = partial(
-            self._change_partition,
-            partitions=partitions,
-            finding=finding,
-            change_id=asked.change_id,
-            peer=request.peer,
-            pruning=pruning,
-            work=work,
-            check=check,
-        )
+        change = partial(self._change_partition, request, partitions, finding, work, check)
         write = partial(self._writes.write_once, table_id, partition, asked.change_id)
         try:
             rows = await write(partial(change, plan, params))
@@ -325,21 +302,17 @@ class MemberChanges:
 
     async def _change_partition(
         self,
-        plan: SelectPlan,
-        params: Sequence[Any],
-        *,
+        request: Request[ChangeOnePartition],
         partitions: Sequence[Sequence[int]],
         finding: _Finding,
-        change_id: str,
-        peer: PeerInfo,
-        pruning: bool,
         work: list[StageWork] | None,
         check: Callable[[pa.Table | FewRows], None] | None,
+        plan: SelectPlan,
+        params: Sequence[Any],
     ) -> RecordedChange:
+        pruning, change_id = request.message.pruning, request.message.change_id
         table_id, partition = plan.scans[0].table_id, partitions[0][0]
-        turn = table_id, partition
-        await self._turns.begin(turn, peer)
-        try:
+        async with self._turns.admitted((table_id, partition), request.peer):
             started_s = time.perf_counter()
             upserted = (
                 None
@@ -349,7 +322,7 @@ class MemberChanges:
             if upserted is None:
                 if plan.is_upsert_only:
                     raise _QueryNeededError
-                call, found = await self._find(plan, params, partitions, peer, pruning=pruning)
+                call, found = await self._find(plan, params, partitions, request.peer, pruning=pruning)
                 kernel_s = time.perf_counter() - started_s
                 # From here to the frames to the backups nothing is awaited.
                 read, rows = call.rows, self._shaped(found, table_id, finding)
@@ -362,8 +335,6 @@ class MemberChanges:
             if work is not None:
                 work.append(self._work(finding, table_id, 1, read, rows, sent_bytes, kernel_s))
             return made
-        finally:
-            self._turns.end(turn, peer)
 
     def _upserted(
         self, upsert: RowUpsert, table_id: int, partition: int, params: Sequence[Any]

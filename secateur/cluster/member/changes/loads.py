@@ -79,26 +79,21 @@ class MemberLoads:
         self._places.backups(
             asked.table_id, [partition for partition, _ in asked.parts]
         )  # nobody else's rows are worth unpacking
-        return await self._stage(asked, await received_rows(request.payload), is_copy=False)
+        return await self.stage_rows(asked, await received_rows(request.payload))
 
     async def stage_copy(self, request: Request[changes.StageCopy]) -> Reply[changes.RowCount]:
         """Keep aside here what another member keeps aside, which has it from a client or has found it."""
-        return await self._stage(request.message, await received_rows(request.payload), is_copy=True)
+        return await self.stage_rows(request.message, await received_rows(request.payload))
 
-    async def stage_rows(self, asked: changes.StageRows, rows: pa.Table) -> Reply[changes.RowCount]:
-        """Stage rows as :meth:`stage` does, if this member has them already."""
-        return await self._stage(asked, rows, is_copy=False)
-
-    async def _stage(
-        self, asked: changes.StageRows | changes.StageCopy, rows: pa.Table, *, is_copy: bool
-    ) -> Reply[changes.RowCount]:
+    async def stage_rows(self, asked: changes.StageRows | changes.StageCopy, rows: pa.Table) -> Reply[changes.RowCount]:
+        """Stage rows as :meth:`stage` or :meth:`stage_copy` does, if this member has them already."""
         table_id, parts = asked.table_id, asked.parts
         if sum(count for _, count in parts) != rows.num_rows:
             raise ProtocolError(
                 f"stage: the parts name {sum(count for _, count in parts)} rows, the payload has {rows.num_rows}"
             )
         pieces = await pieces_to_keep(rows, parts)
-        copies = {} if is_copy else self._copies_of(table_id, pieces)
+        copies = {} if isinstance(asked, changes.StageCopy) else self._copies_of(table_id, pieces)
         await self.stage_pieces(asked.load_id, table_id, asked.attempt, pieces, copies, keys=asked.are_keys)
         return Reply(changes.RowCount(rows.num_rows))
 

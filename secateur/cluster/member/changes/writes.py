@@ -37,6 +37,8 @@ from secateur.wire import (
     travels_short,
 )
 
+T = TypeVar("T")
+
 _INLINE_BYTES_MAX: Final = 1 << 20
 """Texts of so many bytes are checked in about 200 us, as long as a thread takes to wake up."""
 _OWN_BYTES_MAX: Final = 4096
@@ -45,6 +47,13 @@ _SHARED_BYTES_MAX: Final = 1 << 20
 """A frame of more bytes does not wait as a whole until the last of its partitions is sorted. Copying takes about a
 millisecond for each MiB, which the rows of a statement do not pay.
 """
+_PER_TURN: Final = 32
+"""Changes of few rows, or executions, in one turn of the loop, before it reads other frames: about two milliseconds."""
+
+Made: TypeAlias = (
+    Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]] | Reply[RowCount] | asyncio.Future[Reply[RowCount]]
+)
+"""The answer of a change that was made: a reply, or a future that ends once all copies have the change."""
 
 
 async def received_rows(payload: memoryview) -> pa.Table:
@@ -85,7 +94,7 @@ def _slices(rows: pa.Table, parts: Sequence[Sequence[int]]) -> Iterable[tuple[in
 
 
 class MemberWrites:
-    """Answers ``write_rows`` requests. Lives on the member's event loop.
+    """Answers ``write_rows`` and ``write_many`` requests. Lives on the member's event loop.
 
     Args:
         storage: What this member keeps.
@@ -138,6 +147,21 @@ class MemberWrites:
             return None
         made, _ = self.make(table_id, partition, operation, decode_rows(payload), change_id, payload)
         return self.made_now(table_id, partition, change_id, made, Reply(RowCount(made.rows)))
+
+    async def write_many(self, request: Request[WriteMany]) -> Reply[ChangedMany]:
+        """Make the first writes of a frame, as many as take no waiting, and answer when all copies have them.
+
+        Each is what it would be in a frame of its own: rows of one partition, visible at once, under an id of its own.
+        The first that cannot be made without waiting ends the answer, and its client makes it and those behind it
+        otherwise.
+        """
+        asked = request.message
+
+        def make(number: int) -> Made | None:
+            partition, rows = asked.writes[number]
+            return self.written_now(asked.table_id, partition, asked.mode, asked.id_of(number), rows)
+
+        return Reply(await confirmed(await made_in_turns(len(asked.writes), make, self.together)))
 
     async def _write_later(self, request: Request[WriteRows], change_id: str) -> Reply[RowCount]:
         table_id, partition, payload = request.message.table_id, request.message.partition, request.payload
@@ -219,12 +243,11 @@ class MemberWrites:
         latch = self._places.latch(table_id)
         latch.begin()
         try:
-            key, is_known = (table_id, partition, change_id), False
+            key = (table_id, partition, change_id)
             made = self._change_registry.made(key)
+            is_known = made is not None
             if made is None:
                 made = await self._change_registry.once(key, make)
-            else:
-                is_known = True
             # What has changed nothing has still read the changes before it.
             sequence = made.sequence or self._replication.last(table_id, partition)
             await self._replication.acknowledgements.settled(table_id, partition, sequence, is_known=is_known)
@@ -313,50 +336,15 @@ def _size(rows: pa.Table | FewRows) -> int:
     return size
 
 
-T = TypeVar("T")
-
-_PER_TURN: Final = 32
-"""Changes of few rows in one turn of the event loop, which then reads other frames: about two milliseconds."""
-
-Made: TypeAlias = (
-    Reply[ChangedRows] | asyncio.Future[Reply[ChangedRows]] | Reply[RowCount] | asyncio.Future[Reply[RowCount]]
-)
-"""The answer of a change that was made: a reply, or a future that ends once all copies have the change."""
-
-
-class ManyWrites:
-    """Answers ``write_many`` requests. Lives on the member's event loop.
-
-    Each is what it would be in a frame of its own: rows of one partition, visible at once, under an id of its own. The
-    first that cannot be made without waiting ends the answer, and its client makes it and those behind it otherwise.
-
-    Args:
-        writes: Writes rows.
-    """
-
-    def __init__(self, writes: MemberWrites) -> None:
-        self._writes = writes
-
-    async def write(self, request: Request[WriteMany]) -> Reply[ChangedMany]:
-        """Make the first writes, as many as take no waiting, and answer when all copies have them."""
-        asked = request.message
-
-        def make(number: int) -> Made | None:
-            partition, rows = asked.writes[number]
-            return self._writes.written_now(asked.table_id, partition, asked.mode, asked.id_of(number), rows)
-
-        return Reply(await confirmed(await made_in_turns(len(asked.writes), make, self._writes.together)))
-
-
 async def made_in_turns(
     count: int, make: Callable[[int], T | None], together: Callable[[], AbstractContextManager[None]]
 ) -> list[T]:
-    """Make the first changes of a frame, some in each turn of the event loop, and return what ``make`` does.
+    """Make the first changes or executions of a frame, some in each turn of the event loop; returns what ``make`` does.
 
     Args:
-        count: How many changes the frame has.
-        make: Makes the change with a number; returns None where that takes waiting, and raises an Error where it cannot
-            be made: this one and those behind it are left to requests of their own, which say so and may be repeated.
+        count: How many the frame has.
+        make: Makes the one with a number; returns None where that takes waiting, and raises an Error where it cannot be
+            made: this one and those behind it are left to requests of their own, which say so and may be repeated.
         together: Sends the changes of one turn to their copies.
     """
     made: list[T] = []

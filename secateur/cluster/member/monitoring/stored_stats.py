@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -14,10 +15,12 @@ from secateur.engine.runtime.runtime import JobRuntime
 from secateur.engine.sql.select_job import vertex_names
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.native import native_module
+from secateur.protocol.catalog import LookAtStatistics, StoredStatistics
 from secateur.protocol.membership import GetMemberStats, GetVitals, MemberStats, StoredTable, UsedTable, Vitals
 from secateur.protocol.metrics import VertexMetrics
 from secateur.protocol.query import ExecutionTotals
 from secateur.protocol.query_parts import QueryStep
+from secateur.storage.table_summary import summarize
 from secateur.wire import Reply, Request
 
 
@@ -30,7 +33,7 @@ class WorkCounts:
 
 
 class StoredStats:
-    """Answers ``get_member_stats`` and ``get_vitals``. Lives on the member's event loop.
+    """Answers ``get_member_stats``, ``get_vitals`` and ``look_at_statistics``. Lives on the member's event loop.
 
     Args:
         storage: What the member keeps.
@@ -60,6 +63,20 @@ class StoredStats:
         return Reply(
             Vitals(self._statement_totals(), process_id, cpu_s, resident_bytes, self._storage.memory.used_bytes)
         )
+
+    async def summary(self, request: Request[LookAtStatistics]) -> Reply[StoredStatistics]:
+        """The summary of some partitions of a table, as they are now.
+
+        Looks at the rows in a thread that no kernel call waits for.
+
+        Raises:
+            UnknownTableError: The table is not here.
+            TopologyChangedError: A partition is not here.
+        """
+        store, table_id = self._storage.store, request.message.table_id
+        table = store.table(table_id)
+        snapshots = [store.partition(table_id, partition).snapshot() for partition in request.message.partitions]
+        return Reply(StoredStatistics(await asyncio.to_thread(summarize, table, snapshots)))
 
     def tell(self, request: Request[GetMemberStats]) -> Reply[MemberStats]:
         """The tables and counters of the member. Costs a look at each partition."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from secateur.cluster.member.member_log import MemberLog
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.replication.replica import Replica
 from secateur.cluster.member.replication.replicas import CopyKey, Replicas
 from secateur.cluster.peers import MemberCaller
@@ -151,19 +151,16 @@ class Acknowledgements:
     """Knows which changes are not acknowledged, and who waits for them. Lives on the member's event loop.
 
     Args:
+        storage: Knows which changes are on disk, and how long a write waits for a copy that does not answer.
         replicas: The copies here.
         publications: The publications of replicated tables that other members may not have made yet.
-        confirm_wait_s: Seconds that a write waits for a copy that does not answer.
-        log: Knows which changes are on disk; None for a member without a data directory.
     """
 
-    def __init__(
-        self, replicas: Replicas, publications: UnconfirmedPublications, confirm_wait_s: float, log: MemberLog | None
-    ) -> None:
+    def __init__(self, storage: MemberStorage, replicas: Replicas, publications: UnconfirmedPublications) -> None:
         self._replicas = replicas
         self._publications = publications
-        self._confirm_wait_s = confirm_wait_s
-        self._log = log
+        self._confirm_wait_s = storage.limits.confirm_wait_s
+        self._log = storage.log
         self._waiting: dict[CopyKey, list[tuple[int, asyncio.Future[Any], Any]]] = {}
         # Partitions with changes that writers wait for, and the place of these in the log.
         self._unacknowledged: dict[CopyKey, int] = {}

@@ -10,7 +10,6 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Final, TypeAlias
 
@@ -46,23 +45,8 @@ from secateur.wire import Payload, Reply, Request, encode_table
 _PIECE_BYTES: Final = 8 << 20
 _ROW_BYTES_MIN: Final = 8
 
-_Staged: TypeAlias = tuple[str, int, int]
-"""Load, attempt and partition."""
-
-
-@dataclass(slots=True)
-class _Fixed:
-    """The rows of one table that a member is fetching.
-
-    Attributes:
-        rows: The partitions.
-        staged: The rows of loads.
-        feeds: The change feeds of the partitions.
-    """
-
-    rows: dict[int, PartitionSnapshot] = field(default_factory=dict)
-    staged: dict[_Staged, pa.Table] = field(default_factory=dict)
-    feeds: dict[int, list[FeedEntry]] = field(default_factory=dict)
+_Fixed: TypeAlias = PartitionSnapshot | pa.Table | list[FeedEntry]
+"""The rows of a partition, the staged rows of a load, or the changes of a change feed."""
 
 
 class BuiltCopies:
@@ -85,7 +69,7 @@ class BuiltCopies:
         self._peers = peers
         self._replication = replication
         self._executor = executor
-        self._fixed: dict[tuple[str, int], _Fixed] = {}
+        self._fixed: dict[tuple[str, int], dict[FetchCopy, _Fixed]] = {}  # of a member and table, by what fetches it
         self._opened: dict[tuple[str, int], int] = {}  # of a member and table, the earliest attempt that may go on
         self._building: dict[tuple[int, int], int] = {}  # the attempt of a table and partition
 
@@ -103,12 +87,13 @@ class BuiltCopies:
             raise self._outdated(asked.attempt)
         partitions = self._here(table_id, asked.partitions)  # of a table that was dropped nothing is kept
         self._opened[asked.member, table_id] = asked.attempt
-        fixed = self._fixed[asked.member, table_id] = _Fixed()
+        fixed = self._fixed[asked.member, table_id] = {}
         known = self._change_registry.of_partitions(table_id, frozenset(asked.partitions))
         copies, staged = [], []
         for partition in partitions:
             replica = await self._replication.learn(table_id, partition, asked.member)
-            snapshot = fixed.rows[partition] = self._store.partition(table_id, partition).snapshot()
+            fetch = FetchCopy(table_id, partition, asked.member, 0)
+            snapshot = fixed[fetch] = self._store.partition(table_id, partition).snapshot()
             changes = [(change_id, made.rows, made.sequence) for change_id, made in known.get(partition, ())]
             kept = [
                 (change.sequence, change.change_id, change.operation, bytes(change.rows)) for change in replica.kept
@@ -118,55 +103,35 @@ class BuiltCopies:
             )
             feed = self._store.feed(table_id, partition)
             if feed is not None:
-                fixed.feeds[partition] = feed.entries()
+                fixed[replace(fetch, is_feed=True)] = feed.entries()
                 copies[-1] = replace(copies[-1], feed_start=feed.start)
             for load_id, attempt, rows, are_keys in self._store.loads.staged(table_id, partition):
-                fixed.staged[load_id, attempt, partition] = rows
+                fixed[replace(fetch, load_id=load_id, attempt=attempt)] = rows
                 staged.append(StagedPiece(load_id, partition, attempt, are_keys, rows.num_rows))
         return Reply(OpenedCopies(self._store.data_version(table_id).published, copies, staged))
 
     async def fetch(self, request: Request[FetchCopy]) -> Reply[CopiedPiece]:
-        """Send a piece of the rows that were fixed.
+        """Send a piece of the rows, or of the changes, that were fixed.
 
         Raises:
             TopologyChangedError: They are not fixed any more.
         """
         asked = request.message
-        fixed = self._fixed.get((asked.member, asked.table_id))
-        if asked.is_feed:
-            return await self._fetch_feed(asked, {} if fixed is None else fixed.feeds)
-        staged = None if asked.load_id is None else (asked.load_id, asked.attempt, asked.partition)
-        rows = None
-        if fixed is not None:
-            rows = fixed.rows.get(asked.partition) if staged is None else fixed.staged.get(staged)
-        if fixed is None or rows is None:
+        fixed = self._fixed.get((asked.member, asked.table_id), {})
+        whole = replace(asked, start=0)
+        if whole not in fixed:
             raise TopologyChangedError(
-                f"{self._member_id} does not keep rows of partition {asked.partition} for {asked.member} any more",
+                f"{self._member_id} does not keep {'changes' if asked.is_feed else 'rows'} of partition"
+                f" {asked.partition} for {asked.member} any more",
                 table_id=asked.table_id,
             )
-        piece, payload = await asyncio.get_running_loop().run_in_executor(self._executor, _piece, rows, asked.start)
-        if not piece:
-            fixed.rows.pop(asked.partition, None) if staged is None else fixed.staged.pop(staged, None)
-        return Reply(CopiedPiece(piece), payload)
-
-    async def _fetch_feed(self, asked: FetchCopy, feeds: dict[int, list[FeedEntry]]) -> Reply[CopiedPiece]:
-        """Some of the changes that were fixed: whole ones, from the one with this number on."""
-        if asked.partition not in feeds:
-            raise TopologyChangedError(
-                f"{self._member_id} does not keep changes of partition {asked.partition} for {asked.member} any more",
-                table_id=asked.table_id,
-            )
-        behind = feeds[asked.partition][asked.start :]
-        if not behind:
-            del feeds[asked.partition]
-            return Reply(CopiedPiece(0))
-        sizes = list(accumulate(entry.nbytes for entry in behind))
-        entries = behind[: max(1, bisect_right(sizes, _PIECE_BYTES))]
         schema = self._store.table(asked.table_id).arrow_schema
-        payload = await asyncio.get_running_loop().run_in_executor(
-            self._executor, lambda: encode_table(feed_table(schema, entries))
+        piece, payload = await asyncio.get_running_loop().run_in_executor(
+            self._executor, _piece, fixed[whole], asked.start, schema
         )
-        return Reply(CopiedPiece(len(entries)), payload)
+        if not piece:
+            fixed.pop(whole, None)
+        return Reply(CopiedPiece(piece), payload)
 
     async def count(self, request: Request[CountCopies]) -> Reply[Acknowledged]:
         """Acknowledge no change from now on that the new copies of a member do not have.
@@ -271,7 +236,8 @@ class BuiltCopies:
         for copy in opened.copies:
             self._replication.received.begin_at(table_id, copy)
         for copy in opened.copies:
-            pieces = await self._fetched(FetchCopy(table_id, copy.partition, self._member_id, 0), source)
+            fetch = FetchCopy(table_id, copy.partition, self._member_id, 0)
+            pieces = await self._fetched(fetch, source)
             layout = layouts[copy.partition]
             rows = await asyncio.get_running_loop().run_in_executor(
                 self._executor, sort_rows, layout, pieces, DuplicateKeys.REFUSED
@@ -283,7 +249,9 @@ class BuiltCopies:
                     " have arrived",
                     table_id=table_id,
                 )
-            changes = await self._fetched_feed(table_id, copy, source)
+            changes = []
+            if copy.feed_start is not None:
+                changes = await self._fetched(replace(fetch, is_feed=True), source)
             self._check_attempt(table_id, [copy.partition], attempt)
             self._store.install_copy(table_id, copy.partition, rows)
             feed = self._store.feed(table_id, copy.partition)
@@ -359,30 +327,31 @@ class BuiltCopies:
     def _outdated(self, attempt: int) -> TopologyChangedError:
         return TopologyChangedError(f"{self._member_id}: attempt {attempt} to build copies was given up")
 
-    async def _fetched_feed(self, table_id: int, copy: OpenedCopy, source: str) -> list[pa.Table]:
-        """The rows of the change feed of the primary."""
-        if copy.feed_start is None:
-            return []
-        return await self._fetched(FetchCopy(table_id, copy.partition, self._member_id, 0, is_feed=True), source)
-
     async def _fetched(self, asked: FetchCopy, source: str) -> list[pa.Table]:
         """Fetch all rows, piece by piece."""
         pieces: list[pa.Table] = []
         start = 0
         while True:
-            answer = await self._peers.ask(
-                source,
-                replace(asked, start=start),
-            )
+            answer = await self._peers.ask(source, replace(asked, start=start))
             if not answer.message.rows:
                 return pieces
             pieces.append(await received_rows(answer.payload))
             start += answer.message.rows
 
 
-def _piece(rows: PartitionSnapshot | pa.Table, start: int) -> tuple[int, Payload]:
-    """A number of rows from one on, and their bytes."""
-    table: pa.Table = rows.fold().table if isinstance(rows, PartitionSnapshot) else rows
+def _piece(fixed: _Fixed, start: int, schema: pa.Schema) -> tuple[int, Payload]:
+    """A number of rows, or of whole changes, from one on, and their bytes. Runs in a thread.
+
+    Args:
+        fixed: What was fixed.
+        start: The first one.
+        schema: The columns of the table.
+    """
+    if isinstance(fixed, list):
+        sizes = list(accumulate(entry.nbytes for entry in fixed[start:]))
+        entries = fixed[start : start + max(1, bisect_right(sizes, _PIECE_BYTES))]
+        return len(entries), encode_table(feed_table(schema, entries)) if entries else b""
+    table: pa.Table = fixed.fold().table if isinstance(fixed, PartitionSnapshot) else fixed
     width = max(_ROW_BYTES_MIN, table.nbytes // max(1, table.num_rows))
     piece = table.slice(start, max(1, _PIECE_BYTES // width))
     return piece.num_rows, encode_table(piece) if piece.num_rows else b""

@@ -6,18 +6,17 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
-from secateur.cluster.member.changes.change_registry import ChangeRegistry, RecordedChange
+from secateur.cluster.member.changes.change_registry import RecordedChange
 from secateur.cluster.member.member_log import MemberLog
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.replication.replica import Replica, ReplicaPhase, ReplicatedChange
 from secateur.cluster.member.replication.replicas import CopyKey, RecordedChanges, Replicas
 from secateur.cluster.member.replication.sent_changes import SentChanges
-from secateur.cluster.member.table_directory import TableDirectory
 from secateur.errors import DiskError, TopologyChangedError
 from secateur.protocol import changes as protocol
 from secateur.protocol.copies import OpenedCopy
 from secateur.protocol.message import Acknowledged
 from secateur.storage.change import change_operation
-from secateur.storage.member_store import MemberStore
 from secateur.wire import Handled, Reply, Request, decode_rows
 
 T = TypeVar("T")
@@ -29,35 +28,29 @@ class ReceivedChanges:
     """Answers what primaries ask of copies. Lives on the member's event loop.
 
     Args:
+        storage: What this member keeps.
         replicas: The copies here.
-        store: Their rows.
-        places: The tables, and the latches of their writes.
         sent: Learns that a copy here is not the primary any more.
-        change_registry: Learns which changes this member has made as copies.
         recorded: Writes changes down.
         check_settled: Raises while this member settles loads that were under way when it ended.
-        log: The log; None for a member without a data directory.
     """
 
     def __init__(
         self,
+        storage: MemberStorage,
         replicas: Replicas,
-        store: MemberStore,
-        places: TableDirectory,
         sent: SentChanges,
-        change_registry: ChangeRegistry,
         recorded: RecordedChanges,
         check_settled: Callable[[], None],
-        log: MemberLog | None,
     ) -> None:
         self._replicas = replicas
-        self._store = store
-        self._places = places
+        self._store = storage.store
+        self._places = storage.places
         self._sent = sent
-        self._change_registry = change_registry
+        self._change_registry = storage.change_registry
         self._recorded = recorded
         self._check_settled = check_settled
-        self._log = log
+        self._log = storage.log
         self._expected: set[CopyKey] = set()  # partitions whose state at their primary is not known yet
         self._arriving: dict[CopyKey, list[ReplicatedChange]] = {}  # changes to partitions whose rows are not here yet
 

@@ -7,15 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from secateur.cluster.member.changes.change_registry import ChangeKey, ChangeRegistry, RecordedChange
-from secateur.cluster.member.member_log import MemberLog
+from secateur.cluster.member.changes.change_registry import ChangeKey, RecordedChange
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.replication.replica import Replica, ReplicatedChange
-from secateur.cluster.member.table_directory import TableDirectory
 from secateur.errors import Error, MemberLostError, TopologyChangedError
 from secateur.partitioning.topology.topology import Topology
 from secateur.storage.hosted_tables import HostedTable
 from secateur.storage.log.records import LoggedChange, LoggedCopy, MakeBody, body_of
-from secateur.storage.member_store import MemberStore
 
 CopyKey: TypeAlias = tuple[int, int]
 """Table and partition."""
@@ -25,9 +23,7 @@ class Replicas(dict[CopyKey, Replica]):
     """The state of each copy, by table and partition. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
-        store: Its partitions.
-        places: The tables.
+        storage: What this member keeps.
 
     Attributes:
         topology: The newest one that the copies follow.
@@ -35,14 +31,14 @@ class Replicas(dict[CopyKey, Replica]):
         opening: What is set when a copy that takes over as the primary is open, or is none any more.
     """
 
-    def __init__(self, member_id: str, store: MemberStore, places: TableDirectory) -> None:
+    def __init__(self, storage: MemberStorage) -> None:
         super().__init__()
-        self.member_id = member_id
+        self.member_id = storage.member_id
         self.topology = Topology(0, (), {})
         self.counted: set[tuple[CopyKey, str]] = set()
         self.opening: dict[CopyKey, asyncio.Event] = {}
-        self._tables = store.hosted_tables
-        self._places = places
+        self._tables = storage.store.hosted_tables
+        self._places = storage.places
 
     def here(self, key: CopyKey) -> Replica:
         """Return the copy here; a new one if this member is the first primary of the partition."""
@@ -87,15 +83,13 @@ class RecordedChanges:
     Changes of copies go to the log of the member, and to the change feeds of its partitions.
 
     Args:
-        store: Has the change feeds.
-        change_registry: The recent changes.
-        log: The log; None for a member without a data directory.
+        storage: Has the change feeds, the recent changes and the log.
     """
 
-    def __init__(self, store: MemberStore, change_registry: ChangeRegistry, log: MemberLog | None) -> None:
-        self._store = store
-        self._change_registry = change_registry
-        self._log = log
+    def __init__(self, storage: MemberStorage) -> None:
+        self._store = storage.store
+        self._change_registry = storage.change_registry
+        self._log = storage.log
 
     def record(self, key: CopyKey, table: HostedTable, replica: Replica, change: ReplicatedChange, rows: int) -> None:
         """Record a change of some rows that was made here, to a partition of a table."""

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from secateur.cluster.loop_thread import BackgroundTasks
@@ -27,7 +26,7 @@ from secateur.cluster.member.replication.takeovers import Takeovers
 from secateur.cluster.peers import Peers
 from secateur.errors import Error, LoadFailedError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.topology.topology import Ownership, Topology
+from secateur.partitioning.topology.topology import Topology
 from secateur.storage.change import ChangeOperation
 from secateur.storage.delta import FewRows
 from secateur.storage.hosted_tables import HostedTable
@@ -64,36 +63,25 @@ class Replication:
     def __init__(
         self, storage: MemberStorage, peers: Peers, out_of_sync: Callable[[int, int, str], Awaitable[object]]
     ) -> None:
-        member_id, limits, change_registry = storage.member_id, storage.limits, storage.change_registry
-        store, places, log = storage.store, storage.places, storage.log
+        member_id, places = storage.member_id, storage.places
         self.is_settling = False
-        self._log = log
-        self._store = store
+        self._log = storage.log
+        self._store = storage.store
         self._places = places
         self._background = BackgroundTasks()
-        self._recorded = RecordedChanges(store, change_registry, log)
-        self._replicas = Replicas(member_id, store, places)
+        self._recorded = RecordedChanges(storage)
+        self._replicas = Replicas(storage)
         self.publications = UnconfirmedPublications(
             peers,
             lambda: [member for member in places.member_ids() if member != member_id],
             self._background.start,
-            limits.confirm_wait_s,
+            storage.limits.confirm_wait_s,
         )
-        store.loads.on_replicated = self.publications.made
-        self.acknowledgements = Acknowledgements(self._replicas, self.publications, limits.confirm_wait_s, log)
-        self._sent = SentChanges(
-            self._replicas,
-            places,
-            peers,
-            self.acknowledgements,
-            self._background,
-            out_of_sync,
-            limits.settled_after_s,
-        )
+        storage.store.loads.on_replicated = self.publications.made
+        self.acknowledgements = Acknowledgements(storage, self._replicas, self.publications)
+        self._sent = SentChanges(storage, self._replicas, peers, self.acknowledgements, self._background, out_of_sync)
         self.together = self._sent.together
-        self.received = ReceivedChanges(
-            self._replicas, store, places, self._sent, change_registry, self._recorded, self._check_settled, log
-        )
+        self.received = ReceivedChanges(storage, self._replicas, self._sent, self._recorded, self._check_settled)
         self.takeovers = Takeovers(
             self._replicas, peers, self.acknowledgements, self._sent, self.received, self._background
         )
@@ -399,26 +387,12 @@ class Replication:
 def owned_by(member: str, topology: Topology, group: str) -> list[int]:
     """The partitions of an affinity group of which a member is the primary, ascending; those of dropped ranges too."""
     owners = topology.owners.get(group)
-    found: list[int] = [] if owners is None else np.flatnonzero(_primary_of(owners, member)).tolist()
-    return found
+    return [] if owners is None else owners.partitions_of(member)
 
 
 def taken_by(member: str, before: Topology, topology: Topology, group: str) -> list[int]:
     """The partitions of :func:`owned_by` of which it was not the primary before; none of a new group."""
-    now, then = topology.owners.get(group), before.owners.get(group)
-    if now is None or not before.version or (then is None and topology.version == before.version + 1):
+    if not before.version or (group not in before.owners and topology.version == before.version + 1):
         return []  # the group is new, and its partitions are empty
-    mine = _primary_of(now, member)
-    if then is not None:
-        known = _primary_of(then, member)[: len(mine)]
-        mine[: len(known)] &= ~known
-    found: list[int] = np.flatnonzero(mine).tolist()
-    return found
-
-
-def _primary_of(owners: Ownership, member: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Whether a member is the primary of each partition."""
-    if member not in owners.members:
-        return np.zeros(owners.partitions, np.bool_)
-    found: np.ndarray[Any, np.dtype[np.bool_]] = owners.owners[0] == owners.members.index(member)
-    return found
+    known = frozenset(owned_by(member, before, group))
+    return [partition for partition in owned_by(member, topology, group) if partition not in known]

@@ -17,10 +17,10 @@ from functools import partial
 from typing import Final, TypeAlias, assert_never
 
 from secateur.cluster.loop_thread import BackgroundTasks
+from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.replication.acknowledgements import Acknowledgements
 from secateur.cluster.member.replication.replica import CountOut, Effect, Replica, SendChange
 from secateur.cluster.member.replication.replicas import CopyKey, Replicas
-from secateur.cluster.member.table_directory import TableDirectory
 from secateur.cluster.peers import Peers
 from secateur.errors import DiskError, Error, InterfaceError, OperationalError, TopologyChangedError
 from secateur.protocol.changes import CopyState, CopyStates, TellSettled, WriteCopies, WriteCopy
@@ -38,27 +38,25 @@ class SentChanges:
     """Sends the changes and hears the answers. Lives on the member's event loop.
 
     Args:
+        storage: What this member keeps.
         replicas: The copies here.
-        places: The tables, and the latches of their writes.
         peers: The other members.
         acknowledgements: Has writers and readers wait for the copies.
         background: Runs what is sent later.
         out_of_sync: Has the cluster count a member out as a holder of a partition, by table, partition and member.
-        settled_after_s: Seconds from a confirmation until the copies are told that all have it.
     """
 
     def __init__(
         self,
+        storage: MemberStorage,
         replicas: Replicas,
-        places: TableDirectory,
         peers: Peers,
         acknowledgements: Acknowledgements,
         background: BackgroundTasks,
         out_of_sync: Callable[[int, int, str], Awaitable[object]],
-        settled_after_s: float,
     ) -> None:
         self._replicas = replicas
-        self._places = places
+        self._places = storage.places
         self._peers = peers
         self._acknowledgements = acknowledgements
         self._background = background
@@ -66,7 +64,7 @@ class SentChanges:
         self._held: set[CopyKey] = set()
         self._gathered: dict[str, list[_Sent]] | None = None  # by member, while they are not sent at once
         self._is_closed = False
-        self._notices = _SettledNotices(replicas, peers, background, settled_after_s)
+        self._notices = _SettledNotices(replicas, peers, background, storage.limits.settled_after_s)
 
     def send(self, key: CopyKey, replica: Replica, send: SendChange) -> None:
         """Have another copy make a change that was made here: without a task where its member is connected."""

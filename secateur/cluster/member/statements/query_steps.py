@@ -235,9 +235,7 @@ class SteppedQueries:
         Raises:
             Error: As :meth:`StatementRunner.execute`.
         """
-        async with self.admission.admitted(request.peer):
-            query = CoordinatedQuery(self, request.peer, is_profiled=False)
-            result = await query.run(request.message, has_rows=True)
+        result = await self._ran(request.peer, request.message, has_rows=True, is_profiled=False)
         return Reply(result.executed, result.payload)
 
     async def profile(self, request: Request[Profile]) -> Reply[Profiled]:
@@ -249,11 +247,13 @@ class SteppedQueries:
             Error: As :meth:`StatementRunner.execute`.
         """
         asked = request.message
-        async with self.admission.admitted(request.peer):
-            query = CoordinatedQuery(self, request.peer, is_profiled=True)
-            result = await query.run(asked.run, has_rows=asked.has_rows)
+        result = await self._ran(request.peer, asked.run, has_rows=asked.has_rows, is_profiled=True)
         assert result.profile is not None
         return Reply(Profiled(result.executed, result.profile, result.narrowed), result.payload)
+
+    async def _ran(self, peer: PeerInfo, asked: Execute, *, has_rows: bool, is_profiled: bool) -> PartResult:
+        async with self.admission.admitted(peer):
+            return await CoordinatedQuery(self, peer, is_profiled=is_profiled).run(asked, has_rows=has_rows)
 
 
 class CoordinatedQuery:
@@ -313,7 +313,7 @@ class CoordinatedQuery:
         try:
             if self.is_profiled:
                 profiled = await peers.ask(member, Profile(part, has_rows))
-                return self._result(profiled.message.result, profiled.parts, member, profiled.message.profile)
+                return self._result(profiled.message, profiled.parts, member)
             answer = await peers.ask(member, part)
             return self._result(answer.message, answer.parts, member)
         except DeadlineError as error:
@@ -325,14 +325,13 @@ class CoordinatedQuery:
         statements, here = self._queries.statements, self._queries.member_id
         if self.is_profiled:
             profiled = await statements.profile_part(asked, self._peer, has_rows=has_rows)
-            return self._result(profiled.message.result, profiled.payload, here, profiled.message.profile)
+            return self._result(profiled.message, profiled.payload, here)
         answer = statements.execute(Request(Operation.EXECUTE_PART, asked, _NO_PAYLOAD, self._peer))
         reply = answer if isinstance(answer, Reply) else await answer
         return self._result(reply.message, reply.payload, here)
 
-    def _result(
-        self, executed: Executed, payload: Payload, answerer: str, profile: RunProfile | None = None
-    ) -> PartResult:
+    def _result(self, said: Executed | Profiled, payload: Payload, answerer: str) -> PartResult:
         """The answer of a member, with the names of all members that got a frame for it."""
+        executed, profile = (said.result, said.profile) if isinstance(said, Profiled) else (said, None)
         members = sorted({self._queries.member_id, *(executed.members or (answerer,))})
         return PartResult(replace(executed, members=members), payload, profile)
