@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from html import escape
 from typing import Any, Final
 
@@ -20,34 +19,9 @@ from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, UnreachableError
 from secateur.protocol import jobs
 from secateur.protocol.job_description import JobConfig
-from secateur.protocol.jobs import FinishedJob, GetJobLogs, JobSinks
+from secateur.protocol.jobs import FinishedJob, GetJobLogs, JobInfo, JobSinks, JobStatus
 from secateur.tracing import operation_span
 from secateur.wire import Answer, decode_table
-
-
-class JobStatus(StrEnum):
-    """The status of a job; the last three are final.
-
-    A light job is only ever ``running`` or in a final status.
-    """
-
-    NOT_RUNNING = "not_running"
-    """Accepted; no member has been asked to run it yet."""
-    STARTING = "starting"
-    """The coordinator is building its plan."""
-    RUNNING = "running"
-    RESTARTING = "restarting"
-    """A member was lost or partitions moved; it is about to begin again, from the beginning."""
-    COMPLETING = "completing"
-    """The coordinator was asked to stop the job and has not yet reported that it has stopped."""
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-    @property
-    def is_final(self) -> bool:
-        """Whether the status will not change any more."""
-        return self in (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED)
 
 
 def read_results(answer: Answer[FinishedJob] | Answer[JobSinks]) -> dict[str, pa.Table]:
@@ -155,46 +129,6 @@ def read_job_log(session: Session, job_id: str) -> JobLog:
 _POLL_S: Final = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class JobInfo:
-    """A job as the controller saw it at one moment.
-
-    Attributes:
-        job_id: Unique in the cluster.
-        name: Its name, None when it has none.
-        status: Where it was.
-        attempt: How often it was begun.
-        coordinator: Id of the member that runs it, None between attempts and after its end.
-        submitted_s: Seconds since the epoch.
-        ended_s: Seconds since the epoch, None while it has not ended.
-        reason: Class and message of the error that ended it, or for which it began again last; None when there was
-            none.
-    """
-
-    job_id: str
-    name: str | None
-    status: JobStatus
-    attempt: int
-    coordinator: str | None
-    submitted_s: float
-    ended_s: float | None
-    reason: str | None
-
-    @classmethod
-    def of(cls, row: jobs.JobRow) -> JobInfo:
-        """The client's view of a job, from the controller's description."""
-        return cls(
-            row.job_id,
-            row.name,
-            JobStatus(row.status),
-            row.attempt,
-            row.coordinator,
-            row.submitted_s,
-            row.ended_s,
-            row.reason,
-        )
-
-
 class Job:
     """A job on record, which survives this connection. Made by :meth:`Connection.submit` and :meth:`Connection.job`.
 
@@ -211,12 +145,13 @@ class Job:
     @property
     def status(self) -> JobStatus:
         """The status of the job. Costs one round trip to the controller, none once the job has ended."""
-        return JobStatus(self._look().status)
+        return self._look().status
 
     @property
     def info(self) -> JobInfo:
         """The status of the job with attempt, coordinator and times. Costs as much as :attr:`status`."""
-        return JobInfo.of(self._look())
+        known = self._look()
+        return JobInfo(*(getattr(known, name) for name in JobInfo.__struct_fields__))
 
     def result(self, timeout_s: float | None = None) -> pa.Table:
         """Wait for the job and return the rows of its only result sink; an empty table if it has none.
@@ -318,7 +253,7 @@ class Job:
         return self._final or self._note(self._session.ask(jobs.WaitForJob(self.job_id, 0)).message)
 
     def _note(self, known: jobs.JobState) -> jobs.JobState:
-        if JobStatus(known.status).is_final:
+        if known.status.is_final:
             self._final = known
         return known
 
@@ -391,7 +326,7 @@ def find_job(session: Session, id_or_name: str) -> Job:
 
 def list_jobs(session: Session) -> list[JobInfo]:
     """All jobs on record, newest first. One round trip."""
-    return [JobInfo.of(job) for job in session.ask(jobs.ListJobs()).message.jobs]
+    return session.ask(jobs.ListJobs()).message.jobs
 
 
 def _submitted(session: Session, asked: jobs.NewJob, dag: bytes) -> str:

@@ -12,12 +12,12 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from secateur.client.jobs.job import JobLog, JobStatus, only_result, read_job_log, read_results
+from secateur.client.jobs.job import JobLog, only_result, read_job_log, read_results
 from secateur.client.jobs.submittable import Params, Submittable, coordinators_of, submission
 from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, InterfaceError, JobCancelledError, MemberLostError, UnreachableError
 from secateur.protocol.job_description import JobConfig
-from secateur.protocol.jobs import FinishedJob, GetJobMetrics, StopJob, SubmitJob
+from secateur.protocol.jobs import FinishedJob, GetJobMetrics, JobStatus, StopJob, SubmitJob
 from secateur.tracing import operation_span
 from secateur.wire import Answer
 
