@@ -282,7 +282,7 @@ class HaltAttempt(Message[Acknowledged], frozen=True):
 
 
 class JobMetrics(msgspec.Struct, frozen=True):
-    """The work of each vertex of a job on each member so far."""
+    """The work of each vertex of a job so far, on each member or on the one that is asked."""
 
     metrics: list[VertexMetrics]
 
@@ -333,13 +333,7 @@ class GetJobLogs(Message[JobLogLines], frozen=True):
     job: str
 
 
-class RunCounters(msgspec.Struct, frozen=True):
-    """The work of each vertex of a job on one member so far."""
-
-    metrics: list[VertexMetrics]
-
-
-class GetJobCounters(Message[RunCounters], frozen=True):
+class GetJobCounters(Message[JobMetrics], frozen=True):
     """Ask for a job's work on one member so far."""
 
     job: str

@@ -89,9 +89,7 @@ class MemberLoads:
         """Stage rows as :meth:`stage` does, if this member has them already."""
         return await self._stage(asked, rows, is_copy=False)
 
-    async def _stage(
-        self, asked: changes.StageRows | changes.StageCopy, rows: pa.Table, *, is_copy: bool
-    ) -> Reply[changes.RowCount]:
+    async def _stage(self, asked: changes.StageRows, rows: pa.Table, *, is_copy: bool) -> Reply[changes.RowCount]:
         table_id, parts = asked.table_id, asked.parts
         if sum(count for _, count in parts) != rows.num_rows:
             raise ProtocolError(

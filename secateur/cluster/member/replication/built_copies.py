@@ -24,9 +24,9 @@ from secateur.cluster.peers import Peers
 from secateur.errors import TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.changes import RowCount
 from secateur.protocol.copies import (
     BuildCopies,
-    CopiedPiece,
     CountCopies,
     DropCopies,
     FetchCopy,
@@ -125,7 +125,7 @@ class BuiltCopies:
                 staged.append(StagedPiece(load_id, partition, attempt, are_keys, rows.num_rows))
         return Reply(OpenedCopies(self._store.data_version(table_id).published, copies, staged))
 
-    async def fetch(self, request: Request[FetchCopy]) -> Reply[CopiedPiece]:
+    async def fetch(self, request: Request[FetchCopy]) -> Reply[RowCount]:
         """Send a piece of the rows that were fixed.
 
         Raises:
@@ -147,9 +147,9 @@ class BuiltCopies:
         piece, payload = await asyncio.get_running_loop().run_in_executor(self._executor, _piece, rows, asked.start)
         if not piece:
             fixed.rows.pop(asked.partition, None) if staged is None else fixed.staged.pop(staged, None)
-        return Reply(CopiedPiece(piece), payload)
+        return Reply(RowCount(piece), payload)
 
-    async def _fetch_feed(self, asked: FetchCopy, feeds: dict[int, list[FeedEntry]]) -> Reply[CopiedPiece]:
+    async def _fetch_feed(self, asked: FetchCopy, feeds: dict[int, list[FeedEntry]]) -> Reply[RowCount]:
         """Some of the changes that were fixed: whole ones, from the one with this number on."""
         if asked.partition not in feeds:
             raise TopologyChangedError(
@@ -159,14 +159,14 @@ class BuiltCopies:
         behind = feeds[asked.partition][asked.start :]
         if not behind:
             del feeds[asked.partition]
-            return Reply(CopiedPiece(0))
+            return Reply(RowCount(0))
         sizes = list(accumulate(entry.nbytes for entry in behind))
         entries = behind[: max(1, bisect_right(sizes, _PIECE_BYTES))]
         schema = self._store.table(asked.table_id).arrow_schema
         payload = await asyncio.get_running_loop().run_in_executor(
             self._executor, lambda: encode_table(feed_table(schema, entries))
         )
-        return Reply(CopiedPiece(len(entries)), payload)
+        return Reply(RowCount(len(entries)), payload)
 
     async def count(self, request: Request[CountCopies]) -> Reply[Acknowledged]:
         """Acknowledge no change from now on that the new copies of a member do not have.
