@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from secateur.client.channel_pool import ChannelPool
 from secateur.errors import DataError, Error, MemberLostError, UnreachableError
-from secateur.partitioning.types.arrow_layout import leaves
+from secateur.partitioning.types.arrow_layout import leaves, map_leaf_types
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.partitioning.types.result_type import Constructor, ResultType, column_type_of, parse_result_type
 from secateur.protocol.query import CloseResult, NextRows
@@ -227,7 +227,7 @@ class Rows(msgspec.Struct, eq=False):
 
 def _values(values: pa.ChunkedArray, column: ResultColumn) -> list[Any]:
     kind = values.type  # another object each time
-    coarser = _of_microseconds(kind)
+    coarser = map_leaf_types(kind, _of_microseconds) if kind.num_fields else _of_microseconds(kind)
     convert = _converter(column.type)
     try:
         if coarser is not kind:
@@ -257,22 +257,12 @@ def _check_finite(values: pa.ChunkedArray) -> None:
 
 
 def _of_microseconds(kind: pa.DataType) -> pa.DataType:
-    """An Arrow type with microseconds in place of nanoseconds, which Python's classes lack; else the same object."""
+    """Microseconds in place of nanoseconds, which Python's classes lack; else the same object."""
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
         return pa.timestamp("us", kind.tz)
     if pa.types.is_time64(kind) and kind.unit == "ns":
         return pa.time64("us")
-    if not pa.types.is_nested(kind):
-        return kind
-    parts = [kind.field(index) for index in range(kind.num_fields)]
-    replaced = [part.with_type(_of_microseconds(part.type)) for part in parts]
-    if replaced == parts:
-        return kind
-    if pa.types.is_struct(kind):
-        return pa.struct(replaced)
-    if pa.types.is_map(kind):
-        return pa.map_(_of_microseconds(kind.key_type), _of_microseconds(kind.item_type))
-    return pa.list_(replaced[0], kind.list_size if pa.types.is_fixed_size_list(kind) else -1)
+    return kind
 
 
 _Convert: TypeAlias = Callable[[Any], Any]
