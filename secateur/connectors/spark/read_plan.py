@@ -137,7 +137,7 @@ def _inline(session: Session, snapshot: snapshots.Snapshot) -> list[InputPartiti
 
 
 def _plain(snapshot: snapshots.Snapshot) -> tuple[tuple[str, str], ...]:
-    return tuple((column.name, column.type) for column in snapshot.columns)
+    return tuple((column.name, column.type) for column in snapshot.statement.columns)
 
 
 def _with_kept_session(endpoint: Endpoint, work: Callable[[Session], R]) -> R:
