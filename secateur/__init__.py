@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         threadsafety,
     )
     from secateur.client.dbapi.stats import QueryStats
-    from secateur.client.jobs.job import Job, JobInfo, JobStatus
+    from secateur.client.jobs.job import Job
     from secateur.client.jobs.light_job import LightJob
     from secateur.client.loads.table_handle import TableHandle
     from secateur.cluster import Cluster, MemberInfo, attach, start
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     )
     from secateur.pipeline import Pipeline
     from secateur.planner.cost_model import CostModel
+    from secateur.protocol.jobs import JobInfo, JobStatus
     from secateur.wire import Jwt, Tls
 
 __all__ = [
@@ -133,8 +134,6 @@ _FILES = {
         "Cursor",
         "Explain",
         "Job",
-        "JobInfo",
-        "JobStatus",
         "LightJob",
         "QueryStats",
         "TableHandle",
@@ -175,6 +174,7 @@ _FILES = {
     "notebook": ["load_ipython_extension"],
     "pipeline": ["Pipeline"],
     "planner.cost_model": ["CostModel"],
+    "protocol.jobs": ["JobInfo", "JobStatus"],
     "wire": ["Jwt", "Tls"],
 }
 

@@ -21,13 +21,13 @@ from secateur.client.dbapi.parameters import Parameters
 from secateur.client.dbapi.rows import Description
 from secateur.client.dbapi.stats import QueryStats
 from secateur.client.jobs import job
-from secateur.client.jobs.job import JobStatus
 from secateur.client.jobs.submittable import Submittable
 from secateur.client.loads import table_handle
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.statistics import TableStatistics
 from secateur.partitioning.tables.table import Column
 from secateur.protocol.job_description import JobConfig
+from secateur.protocol.jobs import JobInfo, JobStatus
 from secateur.wire import Tls
 
 P = ParamSpec("P")
@@ -247,7 +247,7 @@ class AsyncJob(Proxy[job.Job]):
         """The status of the job."""
         return await self._waits.run(lambda: self._blocking.status)
 
-    async def info(self) -> job.JobInfo:
+    async def info(self) -> JobInfo:
         """The status of the job with attempt, coordinator and times."""
         return await self._waits.run(lambda: self._blocking.info)
 

@@ -8,7 +8,7 @@ _FILES = {
     "dbapi.connection": ["Connection", "Explain"],
     "dbapi.cursor": ["Cursor"],
     "dbapi.stats": ["QueryStats"],
-    "jobs.job": ["Job", "JobInfo", "JobStatus"],
+    "jobs.job": ["Job"],
     "jobs.light_job": ["LightJob"],
     "jobs.resolved_plan": ["ResolvedPlan"],
     "loads.table_handle": ["TableHandle"],

@@ -144,8 +144,10 @@ class _AskingOwners(Retryable[R]):
         self.session = session
         self.table = table
 
-    def by_owner(self, versions: Mapping[int, int]) -> Mapping[str, list[tuple[int, int]]]:
-        """The partitions with their versions, by the member to ask.
+    def shares(
+        self, versions: Mapping[int, int], size_max: int, until: Mapping[int, int] | None
+    ) -> Iterator[tuple[str, list[tuple[int, int]], int, list[tuple[int, int]]]]:
+        """The members to ask, each with its partitions and their versions, its share of a size, and the last versions.
 
         Raises:
             PartitionLostError: A partition has no owner.
@@ -156,7 +158,9 @@ class _AskingOwners(Retryable[R]):
         for partition, version in versions.items():
             asked[ownership.primary(partition)].append((partition, version))
         topology.check_live(list(asked))
-        return asked
+        share = max(1, size_max // max(1, len(asked)))
+        for member, held in asked.items():
+            yield member, held, share, [] if until is None else [(partition, until[partition]) for partition, _ in held]
 
     def prepare_again(self, because: Error) -> None:
         table = self.session.table(self.table.name)
@@ -203,14 +207,11 @@ class ChangesBounder(_AskingOwners[Position]):
             for partition in self.table.scheme.live_partitions().tolist()
             if last is None or partition in last
         }
-        asked = self.by_owner(after)
-        share = max(1, self._size_max // max(1, len(asked)))
-
-        def bound(versions: list[tuple[int, int]]) -> BoundChanges:
-            until = [] if last is None else [(partition, last[partition]) for partition, _ in versions]
-            return BoundChanges(self.table.table_id, versions, share, self._in_rows, until)
-
-        answers = self.session.ask_members([(member, bound(versions)) for member, versions in asked.items()])
+        asked = [
+            (member, BoundChanges(self.table.table_id, versions, share, self._in_rows, until))
+            for member, versions, share, until in self.shares(after, self._size_max, last)
+        ]
+        answers = self.session.ask_members(asked)
         reached = {partition: at for answer in answers for partition, at in answer.message.reached}
         return Position(self.table.origin, MappingProxyType(reached))
 
@@ -261,14 +262,12 @@ class ChangesReader(_AskingOwners[tuple[pa.RecordBatch | None, bool]]):
             if until is None
             else [partition for partition, last in until.items() if self.versions.get(partition, -1) < last]
         )
-        asked = self.by_owner({partition: self.versions.get(partition, self._start) for partition in wanted})
-        share = max(1, _BATCH_BYTES // max(1, len(asked)))
-
-        def reading(versions: list[tuple[int, int]]) -> ReadChanges:
-            last = [] if until is None else [(partition, until[partition]) for partition, _ in versions]
-            return ReadChanges(self.table.table_id, versions, share, last)
-
-        answers = self.session.ask_members([(member, reading(versions)) for member, versions in asked.items()])
+        after = {partition: self.versions.get(partition, self._start) for partition in wanted}
+        asked = [
+            (member, ReadChanges(self.table.table_id, versions, share, last))
+            for member, versions, share, last in self.shares(after, _BATCH_BYTES, until)
+        ]
+        answers = self.session.ask_members(asked)
         tables = [decode_table(answer.payload) for answer in answers if answer.message.rows]
         for answer in answers:
             self.versions.update(answer.message.reached)

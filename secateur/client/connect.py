@@ -118,7 +118,7 @@ def open_session(
     host, port = parse_address(found)
     known = token_for(host, port, token)
     encryption = tls_for(host, port, tls)
-    is_new = connect_timeout_s is None and not is_own(host, port) and (host, port) not in _reached
+    is_new = connect_timeout_s is None and f"{host}:{port}" not in _tls and (host, port) not in _reached
     session = Session(
         *(host, port),
         token=known,
@@ -138,8 +138,8 @@ def tls_for(host: str, port: int, given: Tls | None) -> Tls | None:
     """Return the TLS for a cluster: the given one, that of a cluster of this process, or that of the environment."""
     if given is not None:
         return given
-    if is_own(host, port):
-        return own_tls(host, port)
+    if (place := f"{host}:{port}") in _tls:
+        return _tls[place]
     authorities = os.environ.get(TLS_CA_VARIABLE)
     return Tls(ca=authorities) if authorities else None
 
@@ -148,11 +148,13 @@ def token_for(host: str, port: int, given: str | None) -> str | None:
     """Return the token for a cluster: the given one, that of a cluster of this process, or that of the environment."""
     if given is not None:
         return given or None
-    return own_token(host, port) or os.environ.get(TOKEN_VARIABLE) or None
+    return _tokens.get(f"{host}:{port}") or os.environ.get(TOKEN_VARIABLE) or None
 
 
 _tokens: Final[dict[str, str]] = {}
+"""The secrets of clusters of this process, by ``host:port``."""
 _tls: Final[dict[str, Tls | None]] = {}
+"""The encryption of connections to all clusters of this process; None for a plain one."""
 _reached: Final[set[tuple[str, int]]] = set()
 
 
@@ -170,18 +172,3 @@ def forget_cluster(address: str) -> None:
     """The cluster at ``host:port`` has ended. Nothing happens when it is not known."""
     _tokens.pop(address, None)
     _tls.pop(address, None)
-
-
-def own_token(host: str, port: int) -> str | None:
-    """The secret of the cluster of this process that listens there; None when it is none of these."""
-    return _tokens.get(f"{host}:{port}")
-
-
-def is_own(host: str, port: int) -> bool:
-    """Whether a cluster of this process listens there."""
-    return f"{host}:{port}" in _tls
-
-
-def own_tls(host: str, port: int) -> Tls | None:
-    """The encryption of connections to the cluster of this process that listens there; None if they are plain."""
-    return _tls.get(f"{host}:{port}")

@@ -16,16 +16,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur.dag.codec import portable
-from secateur.dag.placement import Anywhere, Placement
-from secateur.dag.processor import Emitter, Params, Processor, ProcessorContext
+from secateur.dag.processor import Emitter, Processor, ProcessorContext
 from secateur.dag.supplier import FactorySupplier, ProcessorMetaSupplier, ProcessorSupplier, ReplicatedMetaSupplier
 from secateur.engine.exchange.batches import batches_of, row_dicts
 from secateur.engine.runtime.result import ResultSink
 from secateur.errors import DagError, DataError
-from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.arrow_form import array_of, inferred_array
 from secateur.partitioning.types.held_values import check_texts
-from secateur.protocol.job_description import JobRequirements
 
 BATCH_ROWS_OF_PYTHON = 8_192
 """The default number of rows in a batch: few enough for a start without delay, many enough to make the cost of a
@@ -225,7 +222,7 @@ class Pull(Processor):
             self._batches.close()
 
 
-def batch_source(rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> BatchSource:
+def batch_source(rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> ProcessorMetaSupplier:
     """A source of rows that are sent with the DAG: one processor in the job, on a member that takes part anyway.
 
     Args:
@@ -246,49 +243,31 @@ def batch_source(rows: pa.Table | pa.RecordBatch | Iterable[pa.RecordBatch]) -> 
         except pa.ArrowInvalid as error:
             raise DagError(f"batch_source() was given batches of different schemas: {error}") from error
     check_texts(table)
-    return BatchSource(table)
+    return ReplicatedMetaSupplier(_TableSupplier(table), one_in_job=True)
 
 
 @portable("batch-source")
 @dataclass(eq=False)
-class BatchSource(ProcessorMetaSupplier):
-    """The meta-supplier of :func:`batch_source`."""
-
-    init_is_cooperative = True
-    close_is_cooperative = True
-
-    table: pa.Table
-
-    def needs(self, vertex: str, params: Params, table: Callable[[str], TableDef]) -> JobRequirements | None:
-        return JobRequirements()
-
-    def placement(self) -> Placement:
-        return Anywhere()
-
-    def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        return {member: _BatchSourceSupplier(self.table) for member in members}
-
-
-@portable("batch-source-supplier")
-@dataclass(eq=False)
-class _BatchSourceSupplier(ProcessorSupplier):
+class _TableSupplier(ProcessorSupplier):
     init_is_cooperative = True
     close_is_cooperative = True
 
     table: pa.Table
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_Emit(self.table) for _ in range(count)]
+        return [EmitTable(lambda: self.table) for _ in range(count)]
 
 
-class _Emit(Processor):
-    def __init__(self, table: pa.Table) -> None:
-        self._batches = batches_of(table)
+class EmitTable(Processor):
+    """Passes the rows of a table on, which it reads with its first turn."""
+
+    def __init__(self, read: Callable[[], pa.Table]) -> None:
+        self._read = read
         self._emitter: Emitter | None = None
 
     def complete(self) -> bool:
         if self._emitter is None:
-            self._emitter = Emitter(self.outbox, self._batches)
+            self._emitter = Emitter(self.outbox, batches_of(self._read()))
         return self._emitter.emit()
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
@@ -23,11 +24,11 @@ import pyarrow.compute as pc
 from msgspec import structs
 
 from secateur.client.dbapi.parameters import plain_value
+from secateur.connectors.functions import EmitTable
 from secateur.dag.codec import portable
 from secateur.dag.placement import Anywhere, OnPartitions, Placement
-from secateur.dag.processor import Emitter, Param, Params, Processor, bind_value
+from secateur.dag.processor import Param, Params, Processor, bind_value
 from secateur.dag.supplier import MetaContext, ProcessorMetaSupplier, ProcessorSupplier, SourceQuery, SupplierContext
-from secateur.engine.exchange.batches import batches_of
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.runtime.services import MemberServices, PlannedQuery
 from secateur.engine.sql.fragment_stage import FragmentStageSupplier, MemberScan
@@ -152,7 +153,7 @@ class PartitionsReaderSupplier(ProcessorSupplier):
         self._store = context.service(MemberServices).store
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_Read(self, self.request.partitions[index::count]) for index in range(count)]
+        return [EmitTable(partial(self.read, self.request.partitions[index::count])) for index in range(count)]
 
     def read(self, partitions: Sequence[int]) -> pa.Table:
         """Return the rows of some of the partitions at one moment; without a copy, unless keys have to be compared.
@@ -177,20 +178,6 @@ class PartitionsReaderSupplier(ProcessorSupplier):
             request.table_id, partitions, (*columns, *(name for name in keys.columns if name not in columns))
         )
         return rows_with_keys(rows, keys.columns, wanted).select(list(columns))
-
-
-class _Read(Processor):
-    """Passes the rows on, as they were at one moment."""
-
-    def __init__(self, supplier: PartitionsReaderSupplier, partitions: Sequence[int]) -> None:
-        self._supplier = supplier
-        self._partitions = partitions
-        self._emitter: Emitter | None = None
-
-    def complete(self) -> bool:
-        if self._emitter is None:
-            self._emitter = Emitter(self.outbox, batches_of(self._supplier.read(self._partitions)))
-        return self._emitter.emit()
 
 
 def rows_with_keys(table: pa.Table, columns: Sequence[str], keys: Sequence[tuple[Any, ...]]) -> pa.Table:

@@ -13,7 +13,6 @@ import pyarrow as pa
 from secateur.client.connect import TLS_CA_VARIABLE, TOKEN_VARIABLE
 from secateur.client.dbapi.connection import Explain
 from secateur.client.dbapi.parameters import Parameters, plain_values
-from secateur.client.jobs.job import JobInfo
 from secateur.client.jobs.submittable import Submittable
 from secateur.errors import DeadlineError, Error
 from secateur.http.answers import ARROW_TYPE
@@ -22,6 +21,7 @@ from secateur.http.http_statement import HttpResult, HttpStatement, StatementInf
 from secateur.http.http_transport import HttpTransport, Token, decoded, error_of_answer
 from secateur.http.json_values import json_parameters
 from secateur.protocol.job_description import JobConfig
+from secateur.protocol.jobs import JobInfo
 from secateur.wire.tls import Tls
 
 _FIRST_WAIT_S: Final = 1.0

@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from secateur.client.jobs.job import JobInfo, JobLog, JobStatus, LogLine
+from secateur.client.jobs.job import JobLog, LogLine
 from secateur.client.jobs.submittable import Submittable
 from secateur.errors import ParameterError
 from secateur.http.http_statement import HttpResult, batches_at, read_result, waited
 from secateur.http.http_transport import HttpTransport
 from secateur.protocol.job_description import JobConfig
+from secateur.protocol.jobs import JobInfo, JobStatus
 
 
 class JobAnswer(msgspec.Struct, frozen=True):

@@ -25,14 +25,8 @@ class GetTopology(Message[TopologyAnswer], frozen=True):
     """The members and owners, from the controller."""
 
 
-class TopologyKnown(msgspec.Struct, frozen=True):
-    """The members and owners as far as one member knows; outlines of large groups."""
-
-    topology: Topology
-
-
-class GetOwners(Message[TopologyKnown], frozen=True):
-    """The members and owners, from a member: for clients that cannot reach the controller."""
+class GetOwners(Message[TopologyAnswer], frozen=True):
+    """The members and owners as far as a member knows: for clients out of the controller's reach."""
 
 
 class OwnerPages(msgspec.Struct, frozen=True):

@@ -27,7 +27,7 @@ class DuplicateMatchPolicy(StrEnum):
 
 
 class RowCount(msgspec.Struct, frozen=True):
-    """The number of rows that a request has written, staged or returned."""
+    """The number of rows that a request has written, staged, copied or returned."""
 
     rows: int
 
@@ -391,14 +391,8 @@ class StageRows(Message[RowCount], frozen=True):
     are_keys: bool = False
 
 
-class StageCopy(Message[RowCount], frozen=True):
-    """Stage a backup of rows that another member has staged; see :class:`StageRows`."""
-
-    load_id: str
-    table_id: int
-    attempt: int
-    parts: list[tuple[int, Count]]
-    are_keys: bool = False
+class StageCopy(StageRows, frozen=True):
+    """Stage a backup of rows that another member has staged."""
 
 
 class PreparedRows(msgspec.Struct, frozen=True):

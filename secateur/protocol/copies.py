@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
+from secateur.protocol.changes import RowCount
 from secateur.protocol.message import Acknowledged, Message
 
 
@@ -93,14 +94,8 @@ class OpenCopies(Message[OpenedCopies], frozen=True):
     attempt: int
 
 
-class CopiedPiece(msgspec.Struct, frozen=True):
-    """The payload has this many rows; none after the last."""
-
-    rows: int
-
-
-class FetchCopy(Message[CopiedPiece], frozen=True):
-    """Rows that :class:`OpenCopies` has fixed, from one on.
+class FetchCopy(Message[RowCount], frozen=True):
+    """Rows that :class:`OpenCopies` has fixed, from one on; they are the payload, and none come after the last.
 
     Attributes:
         table_id: The table.

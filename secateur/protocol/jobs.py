@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
@@ -43,12 +44,49 @@ class NewJob(Message[JobName], frozen=True):
     if_absent: bool
 
 
-class JobRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as the controller saw it at one moment: see :class:`secateur.client.jobs.job.JobInfo`."""
+class JobStatus(StrEnum):
+    """The status of a job; the last three are final.
+
+    A light job is only ever ``running`` or in a final status.
+    """
+
+    NOT_RUNNING = "not_running"
+    """Accepted; no member has been asked to run it yet."""
+    STARTING = "starting"
+    """The coordinator is building its plan."""
+    RUNNING = "running"
+    RESTARTING = "restarting"
+    """A member was lost or partitions moved; it is about to begin again, from the beginning."""
+    COMPLETING = "completing"
+    """The coordinator was asked to stop the job and has not yet reported that it has stopped."""
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the status will not change any more."""
+        return self in (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED)
+
+
+class JobInfo(msgspec.Struct, frozen=True):
+    """A job as the controller saw it at one moment.
+
+    Attributes:
+        job_id: Unique in the cluster.
+        name: Its name, None when it has none.
+        status: Where it was.
+        attempt: How often it was begun.
+        coordinator: Id of the member that runs it, None between attempts and after its end.
+        submitted_s: Seconds since the epoch.
+        ended_s: Seconds since the epoch, None while it has not ended.
+        reason: Class and message of the error that ended it, or for which it began again last; None when there was
+            none.
+    """
 
     job_id: str
     name: str | None
-    status: str
+    status: JobStatus
     attempt: int
     coordinator: str | None
     submitted_s: float
@@ -56,7 +94,7 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
 
 
-class JobState(JobRow, frozen=True, kw_only=True):
+class JobState(JobInfo, frozen=True, kw_only=True):
     """Everything that a client may ask about a job.
 
     Attributes:
@@ -100,7 +138,7 @@ class GetJobPlan(Message[JobPlan], frozen=True):
 class Jobs(msgspec.Struct, frozen=True):
     """All jobs on record, newest first."""
 
-    jobs: list[JobRow]
+    jobs: list[JobInfo]
 
 
 class ListJobs(Message[Jobs], frozen=True):
@@ -244,7 +282,7 @@ class HaltAttempt(Message[Acknowledged], frozen=True):
 
 
 class JobMetrics(msgspec.Struct, frozen=True):
-    """The work of each vertex of a job on each member so far."""
+    """The work of each vertex of a job so far, on each member or on the one that is asked."""
 
     metrics: list[VertexMetrics]
 
@@ -295,13 +333,7 @@ class GetJobLogs(Message[JobLogLines], frozen=True):
     job: str
 
 
-class RunCounters(msgspec.Struct, frozen=True):
-    """The work of each vertex of a job on one member so far."""
-
-    metrics: list[VertexMetrics]
-
-
-class GetJobCounters(Message[RunCounters], frozen=True):
+class GetJobCounters(Message[JobMetrics], frozen=True):
     """Ask for a job's work on one member so far."""
 
     job: str

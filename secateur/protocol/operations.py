@@ -1,4 +1,4 @@
-"""The operations: who answers each, who may request it, its special properties, and the role that it needs.
+"""The operations: who answers each, who may request it, with which role of a token, and its special properties.
 
 The one place that lists them. A server dispatches by it, and has a handler for each; the wire refuses a request that
 its sender may not make, before a handler sees it. A client knows at most the users' token; members and the controller
@@ -39,7 +39,7 @@ from secateur.protocol.tokens import TokenRole
 
 Callers: TypeAlias = frozenset[Role]
 
-ANYBODY: Final[Callers] = frozenset(Role)
+_ANYBODY: Final[Callers] = frozenset(Role)
 CLUSTER: Final[Callers] = frozenset({Role.MEMBER, Role.CONTROLLER})
 MEMBERS: Final[Callers] = frozenset({Role.MEMBER})
 CONTROLLER: Final[Callers] = frozenset({Role.CONTROLLER})
@@ -80,6 +80,7 @@ class OperationBase(Enum):
             :class:`~secateur.protocol.message.Notice`.
         reply: The type of its replies; None for a notice, which has none.
         callers: The peers that may request it.
+        role: What the bearer of a token needs to request it; the highest role where clients may not.
         is_housekeeping: :attr:`Trait.HOUSEKEEPING`.
         is_abandonable: :attr:`Trait.ABANDONABLE`.
         is_idempotent: :attr:`Trait.IDEMPOTENT`.
@@ -94,6 +95,7 @@ class OperationBase(Enum):
     request: type[msgspec.Struct]
     reply: type[msgspec.Struct] | None
     callers: Callers
+    role: TokenRole
     is_housekeeping: bool
     is_abandonable: bool
     is_idempotent: bool
@@ -103,7 +105,12 @@ class OperationBase(Enum):
     replies: Codec[Any]
 
     def __init__(
-        self, code: int, at: Server, request: type[msgspec.Struct], callers: Callers, traits: Trait = Trait.NONE
+        self,
+        code: int,
+        at: Server,
+        request: type[msgspec.Struct],
+        callers: Callers | TokenRole,
+        traits: Trait = Trait.NONE,
     ) -> None:
         if request in _by_request:
             raise TypeError(
@@ -115,7 +122,8 @@ class OperationBase(Enum):
         self.at = at
         self.request = request
         self.reply = _reply_of(request)
-        self.callers = callers
+        self.callers = _ANYBODY if isinstance(callers, TokenRole) else callers
+        self.role = callers if isinstance(callers, TokenRole) else TokenRole.CODE
         self.is_housekeeping = Trait.HOUSEKEEPING in traits
         self.is_abandonable = Trait.ABANDONABLE in traits
         self.is_idempotent = Trait.IDEMPOTENT in traits
@@ -156,6 +164,10 @@ def _reply_of(request: type[msgspec.Struct]) -> type[msgspec.Struct] | None:
 
 _AT_CONTROLLER: Final = Server.CONTROLLER
 _AT_MEMBER: Final = Server.MEMBER
+_READ: Final = TokenRole.READ
+_WRITE: Final = TokenRole.WRITE
+_ADMIN: Final = TokenRole.ADMIN
+_CODE: Final = TokenRole.CODE
 _HOUSEKEEPING: Final = Trait.HOUSEKEEPING
 _ABANDONABLE: Final = Trait.ABANDONABLE
 _IDEMPOTENT: Final = Trait.IDEMPOTENT
@@ -165,27 +177,30 @@ _REPEATED: Final = Trait.HOUSEKEEPING | Trait.IDEMPOTENT
 class Operation(OperationBase):
     """See :class:`OperationBase`.
 
-    The numbers are part of the protocol: never renumber, never use one again.
+    The numbers are part of the protocol: never renumber, never use one again. Behind each request stands who may make
+    it: those peers, or clients as well where the role is named that the bearer of a token needs. A server looks at it
+    before a handler sees the request. PREPARE is open to readers, because the text has to be read to know what it does:
+    the controller then asks the statement for its ``role``.
     """
 
-    HELLO = 1, Server.ANY, hello.Hello, ANYBODY, _HOUSEKEEPING
+    HELLO = 1, Server.ANY, hello.Hello, _READ, _HOUSEKEEPING
 
-    GET_TOPOLOGY = 10, _AT_CONTROLLER, catalog.GetTopology, ANYBODY, _IDEMPOTENT
-    GET_TABLES = 11, _AT_CONTROLLER, catalog.GetTables, ANYBODY, _IDEMPOTENT
-    GET_TABLE_VERSIONS = 12, _AT_CONTROLLER, catalog.GetTableVersions, ANYBODY, _IDEMPOTENT
-    REFRESH_STATISTICS = 13, _AT_CONTROLLER, catalog.RefreshStatistics, ANYBODY, _ABANDONABLE | _IDEMPOTENT
-    PREPARE = 14, _AT_CONTROLLER, query.Prepare, ANYBODY, _IDEMPOTENT
-    EXPLAIN = 15, _AT_CONTROLLER, query.ExplainRequest, ANYBODY, _ABANDONABLE | _IDEMPOTENT
-    MAKE_RANGES = 16, _AT_CONTROLLER, catalog.MakeRanges, ANYBODY, _IDEMPOTENT
-    PUBLISH_LOAD = 17, _AT_CONTROLLER, changes.PublishLoad, ANYBODY, _IDEMPOTENT
-    ABORT_LOAD = 18, _AT_CONTROLLER, changes.AbortLoad, ANYBODY, _IDEMPOTENT
-    CHANGE_SEVERAL_PARTITIONS = 19, _AT_CONTROLLER, changes.ChangeSeveralPartitions, ANYBODY, _ABANDONABLE | _IDEMPOTENT
-    CHANGE_TABLE = 20, _AT_CONTROLLER, changes.ChangeTable, ANYBODY, _ABANDONABLE | _IDEMPOTENT
-    NEW_JOB = 21, _AT_CONTROLLER, jobs.NewJob, ANYBODY, _IDEMPOTENT
-    WAIT_FOR_JOB = 22, _AT_CONTROLLER, jobs.WaitForJob, ANYBODY, _IDEMPOTENT
-    CANCEL_JOB = 23, _AT_CONTROLLER, jobs.CancelJob, ANYBODY, _IDEMPOTENT
-    GET_JOB_PLAN = 24, _AT_CONTROLLER, jobs.GetJobPlan, ANYBODY, _IDEMPOTENT
-    LIST_JOBS = 25, _AT_CONTROLLER, jobs.ListJobs, ANYBODY, _IDEMPOTENT
+    GET_TOPOLOGY = 10, _AT_CONTROLLER, catalog.GetTopology, _READ, _IDEMPOTENT
+    GET_TABLES = 11, _AT_CONTROLLER, catalog.GetTables, _READ, _IDEMPOTENT
+    GET_TABLE_VERSIONS = 12, _AT_CONTROLLER, catalog.GetTableVersions, _READ, _IDEMPOTENT
+    REFRESH_STATISTICS = 13, _AT_CONTROLLER, catalog.RefreshStatistics, _READ, _ABANDONABLE | _IDEMPOTENT
+    PREPARE = 14, _AT_CONTROLLER, query.Prepare, _READ, _IDEMPOTENT
+    EXPLAIN = 15, _AT_CONTROLLER, query.ExplainRequest, _READ, _ABANDONABLE | _IDEMPOTENT
+    MAKE_RANGES = 16, _AT_CONTROLLER, catalog.MakeRanges, _WRITE, _IDEMPOTENT
+    PUBLISH_LOAD = 17, _AT_CONTROLLER, changes.PublishLoad, _WRITE, _IDEMPOTENT
+    ABORT_LOAD = 18, _AT_CONTROLLER, changes.AbortLoad, _WRITE, _IDEMPOTENT
+    CHANGE_SEVERAL_PARTITIONS = 19, _AT_CONTROLLER, changes.ChangeSeveralPartitions, _WRITE, _ABANDONABLE | _IDEMPOTENT
+    CHANGE_TABLE = 20, _AT_CONTROLLER, changes.ChangeTable, _WRITE, _ABANDONABLE | _IDEMPOTENT
+    NEW_JOB = 21, _AT_CONTROLLER, jobs.NewJob, _CODE, _IDEMPOTENT
+    WAIT_FOR_JOB = 22, _AT_CONTROLLER, jobs.WaitForJob, _READ, _IDEMPOTENT
+    CANCEL_JOB = 23, _AT_CONTROLLER, jobs.CancelJob, _CODE, _IDEMPOTENT
+    GET_JOB_PLAN = 24, _AT_CONTROLLER, jobs.GetJobPlan, _READ, _IDEMPOTENT
+    LIST_JOBS = 25, _AT_CONTROLLER, jobs.ListJobs, _READ, _IDEMPOTENT
     GET_PLAN = 26, Server.ANY, query.GetPlan, CLUSTER, _REPEATED
     READ_SYSTEM_TABLE = 27, _AT_CONTROLLER, query.ReadSystemTable, CLUSTER, _IDEMPOTENT
     REPORT_JOB_ENDED = 28, _AT_CONTROLLER, jobs.ReportJobEnded, CLUSTER, _IDEMPOTENT
@@ -195,46 +210,46 @@ class Operation(OperationBase):
     GET_MEMBERS = 32, _AT_CONTROLLER, membership.GetMembers, CONTROLLER, _IDEMPOTENT
     REPORT_MEMBER_LOST = 33, _AT_CONTROLLER, membership.ReportMemberLost, CONTROLLER, _IDEMPOTENT
     REPORT_COPY_LOST = 34, _AT_CONTROLLER, membership.ReportCopyLost, CLUSTER, _IDEMPOTENT
-    REGISTER_EXTERNAL_TABLE = 35, _AT_CONTROLLER, catalog.RegisterExternalTable, ANYBODY
+    REGISTER_EXTERNAL_TABLE = 35, _AT_CONTROLLER, catalog.RegisterExternalTable, _CODE
     GET_EXTERNAL_TABLE = 36, _AT_CONTROLLER, catalog.GetExternalTable, MEMBERS, _REPEATED
-    GET_RANGES = 37, Server.ANY, catalog.GetRanges, ANYBODY, _REPEATED
+    GET_RANGES = 37, Server.ANY, catalog.GetRanges, _READ, _REPEATED
     REPORT_TO_CONTROLLER = 38, _AT_CONTROLLER, recovery.ReportToController, MEMBERS, _REPEATED
     DESCRIBE_STATEMENT = 46, _AT_CONTROLLER, query.DescribeStatement, MEMBERS, _REPEATED
-    GET_OWNER_PAGES = 39, Server.ANY, catalog.GetOwnerPages, ANYBODY, _REPEATED
-    DROP_UNUSED_TABLE = 47, _AT_CONTROLLER, catalog.DropUnusedTable, ANYBODY, _IDEMPOTENT
+    GET_OWNER_PAGES = 39, Server.ANY, catalog.GetOwnerPages, _READ, _REPEATED
+    DROP_UNUSED_TABLE = 47, _AT_CONTROLLER, catalog.DropUnusedTable, _ADMIN, _IDEMPOTENT
     ASK_TO_RETURN = 42, _AT_CONTROLLER, recovery.AskToReturn, MEMBERS, _IDEMPOTENT
 
-    CREATE_TOKEN = 43, _AT_CONTROLLER, tokens.CreateToken, ANYBODY
-    LIST_TOKENS = 44, _AT_CONTROLLER, tokens.ListTokens, ANYBODY, _IDEMPOTENT
-    REVOKE_TOKEN = 45, _AT_CONTROLLER, tokens.RevokeToken, ANYBODY
+    CREATE_TOKEN = 43, _AT_CONTROLLER, tokens.CreateToken, _ADMIN
+    LIST_TOKENS = 44, _AT_CONTROLLER, tokens.ListTokens, _ADMIN, _IDEMPOTENT
+    REVOKE_TOKEN = 45, _AT_CONTROLLER, tokens.RevokeToken, _ADMIN
 
     GET_REBALANCING = 40, _AT_CONTROLLER, copies.GetRebalancing, CONTROLLER, _HOUSEKEEPING
     DRAIN_MEMBERS = 41, _AT_CONTROLLER, copies.DrainMembers, CONTROLLER, _HOUSEKEEPING
 
-    EXECUTE = 50, _AT_MEMBER, query.Execute, ANYBODY, _ABANDONABLE
-    PROFILE = 51, _AT_MEMBER, query.Profile, ANYBODY, _ABANDONABLE
-    NEXT_ROWS = 52, _AT_MEMBER, query.NextRows, ANYBODY, _ABANDONABLE
-    CLOSE_RESULT = 53, _AT_MEMBER, query.CloseResult, ANYBODY
-    SUBMIT_JOB = 54, _AT_MEMBER, jobs.SubmitJob, ANYBODY, Trait.STREAMS
-    RESOLVE_JOB = 55, _AT_MEMBER, jobs.ResolveJob, ANYBODY
-    STOP_JOB = 56, _AT_MEMBER, jobs.StopJob, ANYBODY
-    GET_JOB_METRICS = 57, _AT_MEMBER, jobs.GetJobMetrics, ANYBODY
-    GET_JOB_RESULT = 58, _AT_MEMBER, jobs.GetJobResult, ANYBODY, Trait.STREAMS
-    CHANGE_ONE_PARTITION = 59, _AT_MEMBER, changes.ChangeOnePartition, ANYBODY
-    GET_RETURNED_ROWS = 60, _AT_MEMBER, changes.GetReturnedRows, ANYBODY
-    WRITE_ROWS = 61, _AT_MEMBER, changes.WriteRows, ANYBODY
-    STAGE_ROWS = 62, _AT_MEMBER, changes.StageRows, ANYBODY
-    OPEN_SNAPSHOT = 64, _AT_MEMBER, snapshots.OpenSnapshot, ANYBODY, _ABANDONABLE | _IDEMPOTENT
-    READ_SNAPSHOT = 65, _AT_MEMBER, snapshots.ReadSnapshot, ANYBODY, _ABANDONABLE | _IDEMPOTENT
-    CLOSE_SNAPSHOT = 66, _AT_MEMBER, snapshots.CloseSnapshot, ANYBODY, _IDEMPOTENT
-    GET_ROWS = 67, _AT_MEMBER, query.GetRows, ANYBODY, _ABANDONABLE | _IDEMPOTENT
-    READ_CHANGES = 68, _AT_MEMBER, change_feed.ReadChanges, ANYBODY, _ABANDONABLE | _IDEMPOTENT
-    BOUND_CHANGES = 69, _AT_MEMBER, change_feed.BoundChanges, ANYBODY, _ABANDONABLE | _IDEMPOTENT
-    GET_JOB_LOGS = 70, _AT_MEMBER, jobs.GetJobLogs, ANYBODY, _ABANDONABLE | _IDEMPOTENT
-    EXECUTE_MANY = 71, _AT_MEMBER, many.ExecuteMany, ANYBODY, _ABANDONABLE
-    CHANGE_MANY = 72, _AT_MEMBER, many.ChangeMany, ANYBODY
-    WRITE_MANY = 73, _AT_MEMBER, many.WriteMany, ANYBODY
-    GET_OWNERS = 63, _AT_MEMBER, catalog.GetOwners, ANYBODY, _HOUSEKEEPING
+    EXECUTE = 50, _AT_MEMBER, query.Execute, _READ, _ABANDONABLE
+    PROFILE = 51, _AT_MEMBER, query.Profile, _READ, _ABANDONABLE
+    NEXT_ROWS = 52, _AT_MEMBER, query.NextRows, _READ, _ABANDONABLE
+    CLOSE_RESULT = 53, _AT_MEMBER, query.CloseResult, _READ
+    SUBMIT_JOB = 54, _AT_MEMBER, jobs.SubmitJob, _CODE, Trait.STREAMS
+    RESOLVE_JOB = 55, _AT_MEMBER, jobs.ResolveJob, _CODE
+    STOP_JOB = 56, _AT_MEMBER, jobs.StopJob, _CODE
+    GET_JOB_METRICS = 57, _AT_MEMBER, jobs.GetJobMetrics, _READ
+    GET_JOB_RESULT = 58, _AT_MEMBER, jobs.GetJobResult, _CODE, Trait.STREAMS
+    CHANGE_ONE_PARTITION = 59, _AT_MEMBER, changes.ChangeOnePartition, _WRITE
+    GET_RETURNED_ROWS = 60, _AT_MEMBER, changes.GetReturnedRows, _WRITE
+    WRITE_ROWS = 61, _AT_MEMBER, changes.WriteRows, _WRITE
+    STAGE_ROWS = 62, _AT_MEMBER, changes.StageRows, _WRITE
+    OPEN_SNAPSHOT = 64, _AT_MEMBER, snapshots.OpenSnapshot, _READ, _ABANDONABLE | _IDEMPOTENT
+    READ_SNAPSHOT = 65, _AT_MEMBER, snapshots.ReadSnapshot, _READ, _ABANDONABLE | _IDEMPOTENT
+    CLOSE_SNAPSHOT = 66, _AT_MEMBER, snapshots.CloseSnapshot, _READ, _IDEMPOTENT
+    GET_ROWS = 67, _AT_MEMBER, query.GetRows, _READ, _ABANDONABLE | _IDEMPOTENT
+    READ_CHANGES = 68, _AT_MEMBER, change_feed.ReadChanges, _READ, _ABANDONABLE | _IDEMPOTENT
+    BOUND_CHANGES = 69, _AT_MEMBER, change_feed.BoundChanges, _READ, _ABANDONABLE | _IDEMPOTENT
+    GET_JOB_LOGS = 70, _AT_MEMBER, jobs.GetJobLogs, _CODE, _ABANDONABLE | _IDEMPOTENT
+    EXECUTE_MANY = 71, _AT_MEMBER, many.ExecuteMany, _READ, _ABANDONABLE
+    CHANGE_MANY = 72, _AT_MEMBER, many.ChangeMany, _WRITE
+    WRITE_MANY = 73, _AT_MEMBER, many.WriteMany, _WRITE
+    GET_OWNERS = 63, _AT_MEMBER, catalog.GetOwners, _READ, _HOUSEKEEPING
 
     WRITE_COPY = 80, _AT_MEMBER, changes.WriteCopy, MEMBERS
     STAGE_COPY = 81, _AT_MEMBER, changes.StageCopy, MEMBERS
@@ -248,7 +263,7 @@ class Operation(OperationBase):
     SETTLE_LOAD = 89, _AT_MEMBER, changes.SettleLoad, MEMBERS, _HOUSEKEEPING
     GET_PUBLICATION = 95, _AT_MEMBER, changes.GetPublication, MEMBERS, _HOUSEKEEPING
     EXECUTE_PART = 90, _AT_MEMBER, query.ExecutePart, MEMBERS, _ABANDONABLE
-    EXECUTE_FIRST_STAGE = 91, _AT_MEMBER, query.ExecuteFirstStage, ANYBODY, _ABANDONABLE
+    EXECUTE_FIRST_STAGE = 91, _AT_MEMBER, query.ExecuteFirstStage, _READ, _ABANDONABLE
 
     OPEN_COPIES = 92, _AT_MEMBER, copies.OpenCopies, MEMBERS, _HOUSEKEEPING
     FETCH_COPY = 93, _AT_MEMBER, copies.FetchCopy, MEMBERS, _HOUSEKEEPING
@@ -304,67 +319,3 @@ class Operation(OperationBase):
 
 CONTROLLER_OPERATIONS: Final = Operation.at_server(Server.CONTROLLER)
 MEMBER_OPERATIONS: Final = Operation.at_server(Server.MEMBER)
-
-
-ROLES: Final[Mapping[OperationBase, TokenRole]] = {
-    Operation.HELLO: TokenRole.READ,
-    Operation.GET_TOPOLOGY: TokenRole.READ,
-    Operation.GET_TABLES: TokenRole.READ,
-    Operation.GET_TABLE_VERSIONS: TokenRole.READ,
-    Operation.GET_OWNERS: TokenRole.READ,
-    Operation.GET_OWNER_PAGES: TokenRole.READ,
-    Operation.GET_RANGES: TokenRole.READ,
-    Operation.REFRESH_STATISTICS: TokenRole.READ,
-    Operation.PREPARE: TokenRole.READ,
-    Operation.EXPLAIN: TokenRole.READ,
-    Operation.EXECUTE: TokenRole.READ,
-    Operation.EXECUTE_MANY: TokenRole.READ,
-    Operation.EXECUTE_FIRST_STAGE: TokenRole.READ,
-    Operation.PROFILE: TokenRole.READ,
-    Operation.NEXT_ROWS: TokenRole.READ,
-    Operation.CLOSE_RESULT: TokenRole.READ,
-    Operation.GET_ROWS: TokenRole.READ,
-    Operation.OPEN_SNAPSHOT: TokenRole.READ,
-    Operation.READ_SNAPSHOT: TokenRole.READ,
-    Operation.CLOSE_SNAPSHOT: TokenRole.READ,
-    Operation.READ_CHANGES: TokenRole.READ,
-    Operation.BOUND_CHANGES: TokenRole.READ,
-    Operation.LIST_JOBS: TokenRole.READ,
-    Operation.WAIT_FOR_JOB: TokenRole.READ,
-    Operation.GET_JOB_PLAN: TokenRole.READ,
-    Operation.GET_JOB_METRICS: TokenRole.READ,
-    Operation.MAKE_RANGES: TokenRole.WRITE,
-    Operation.PUBLISH_LOAD: TokenRole.WRITE,
-    Operation.ABORT_LOAD: TokenRole.WRITE,
-    Operation.CHANGE_ONE_PARTITION: TokenRole.WRITE,
-    Operation.CHANGE_MANY: TokenRole.WRITE,
-    Operation.CHANGE_SEVERAL_PARTITIONS: TokenRole.WRITE,
-    Operation.CHANGE_TABLE: TokenRole.WRITE,
-    Operation.GET_RETURNED_ROWS: TokenRole.WRITE,
-    Operation.WRITE_ROWS: TokenRole.WRITE,
-    Operation.WRITE_MANY: TokenRole.WRITE,
-    Operation.STAGE_ROWS: TokenRole.WRITE,
-    Operation.DROP_UNUSED_TABLE: TokenRole.ADMIN,
-    Operation.CREATE_TOKEN: TokenRole.ADMIN,
-    Operation.LIST_TOKENS: TokenRole.ADMIN,
-    Operation.REVOKE_TOKEN: TokenRole.ADMIN,
-    Operation.REGISTER_EXTERNAL_TABLE: TokenRole.CODE,
-    Operation.NEW_JOB: TokenRole.CODE,
-    Operation.SUBMIT_JOB: TokenRole.CODE,
-    Operation.RESOLVE_JOB: TokenRole.CODE,
-    Operation.CANCEL_JOB: TokenRole.CODE,
-    Operation.STOP_JOB: TokenRole.CODE,
-    Operation.GET_JOB_RESULT: TokenRole.CODE,
-    Operation.GET_JOB_LOGS: TokenRole.CODE,
-}
-"""What the bearer of a token needs to make a request: every operation that clients may request.
-
-``callers`` of the operation says who else may. A server looks here before a handler sees the request. PREPARE is open
-to readers, because the text has to be read to know what it does: the controller then asks the statement for its
-``role``. A new operation that is not here needs the highest role.
-"""
-
-
-def role_needed(operation: OperationBase) -> TokenRole:
-    """The lowest role that may request an operation."""
-    return ROLES.get(operation, TokenRole.CODE)

@@ -115,14 +115,12 @@ def unpack(data: bytes | memoryview) -> Any:
         ProtocolError: The bytes are not exactly one value.
         LimitExceededError: They are too many lists, maps, values of extension types, or elements of these.
     """
-    try:
-        if len(data) <= UNCOUNTED_BYTES_MAX:
-            return msgpack.unpackb(data, ext_hook=from_ext, strict_map_key=False)
+    if len(data) > UNCOUNTED_BYTES_MAX:
         return _unpack_counted(data)
+    try:
+        return msgpack.unpackb(data, ext_hook=from_ext, strict_map_key=False)
     except UNPACK_ERRORS as error:
-        raise ProtocolError(
-            f"{len(data)} bytes that should be one msgpack value are not: {type(error).__name__}: {error}"
-        ) from error
+        raise _no_value(data, error) from error
 
 
 def _unpack_counted(data: bytes | memoryview, *, keep: bool = True) -> Any:
@@ -154,10 +152,10 @@ def _unpack_counted(data: bytes | memoryview, *, keep: bool = True) -> Any:
         return msgpack.unpackb(
             data, ext_hook=ext_hook, list_hook=list_hook, object_hook=object_hook, strict_map_key=False, **bounds
         )
-    except ValueError as error:
+    except UNPACK_ERRORS as error:
         if any(bound in str(error) for bound in bounds):
             raise _too_many(data, f"{_ELEMENTS_MAX:,} elements of lists and maps") from error
-        raise
+        raise _no_value(data, error) from error
 
 
 def check_size(data: bytes | memoryview) -> None:
@@ -170,12 +168,7 @@ def check_size(data: bytes | memoryview) -> None:
         LimitExceededError: They are too many lists, maps, values of extension types, or elements of these.
     """
     if len(data) > UNCOUNTED_BYTES_MAX:
-        try:
-            _unpack_counted(data, keep=False)
-        except UNPACK_ERRORS as error:
-            raise ProtocolError(
-                f"{len(data)} bytes that should be one msgpack value are not: {type(error).__name__}: {error}"
-            ) from error
+        _unpack_counted(data, keep=False)
 
 
 def plain_parts(message: Any, *, has_sets: bool) -> Any:
@@ -189,6 +182,10 @@ def plain_parts(message: Any, *, has_sets: bool) -> Any:
         return msgspec.to_builtins(message, builtin_types=_LEAVES, enc_hook=to_plain, order=order)
     except PACK_ERRORS as error:
         raise _unsendable(error) from error
+
+
+def _no_value(data: bytes | memoryview, error: Exception) -> ProtocolError:
+    return ProtocolError(f"{len(data)} bytes that should be one msgpack value are not: {type(error).__name__}: {error}")
 
 
 def _too_many(data: bytes | memoryview, what: str) -> LimitExceededError:

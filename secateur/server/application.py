@@ -20,8 +20,8 @@ from starlette.exceptions import HTTPException
 
 from secateur.client.connect import parse_address, tls_for, token_for
 from secateur.client.dbapi.connection import Connection
-from secateur.client.jobs.job import JobInfo
 from secateur.errors import AuthenticationError, Error
+from secateur.protocol.jobs import JobInfo
 from secateur.server import job_routes, statement_routes, token_routes
 from secateur.server.answers import (
     FORBIDDEN_ANSWER,

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Final, Literal, assert_never
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
-from secateur.client.jobs.job import JobStatus
 from secateur.client.loads.arrow_data import as_table
 from secateur.connectors.functions import batch_source, collect
 from secateur.connectors.table import table_sink, table_source
@@ -29,6 +28,7 @@ from secateur.engine.processors.sort import merge_runs, sort, sort_runs, top_n
 from secateur.errors import DagError, DataError
 from secateur.http.json_values import parameters_of
 from secateur.protocol.job_description import RESULT_BYTES_MAX, JobConfig
+from secateur.protocol.jobs import JobStatus
 from secateur.server.forms import EXAMPLE, Params, ResultRows, Settings, SqlText
 
 _NUMBER_MAX: Final = 2**31 - 1

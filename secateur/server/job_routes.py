@@ -15,7 +15,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.exceptions import HTTPException
 
 from secateur.client.dbapi.connection import Connection
-from secateur.client.jobs.job import JobInfo, JobStatus, LogLine
+from secateur.client.jobs.job import LogLine
 from secateur.client.jobs.submittable import Params, SourceSelect
 from secateur.dag.codec import carries_code
 from secateur.errors import DagError, Error, NotSupportedError, ParameterError, ProtocolError
@@ -24,6 +24,7 @@ from secateur.http.json_values import parameters_of
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.column_type import type_of_arrow
 from secateur.protocol.job_description import JobRequirements
+from secateur.protocol.jobs import JobInfo, JobStatus
 from secateur.protocol.statements import ResultColumn
 from secateur.server import forms
 from secateur.server.answers import (

@@ -15,7 +15,7 @@ from secateur.client.connect import open_session
 from secateur.client.dbapi.connection import Connection
 from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.parameters import Parameters
-from secateur.client.dbapi.rows import Rows, StreamedRows
+from secateur.client.dbapi.rows import Rows
 from secateur.sqlalchemy_dialect.dialect import SecateurDialect, SecateurExecutionContext
 
 
@@ -49,7 +49,7 @@ class _WholeCursor(_StreamingCursor):
 
     def execute(self, operation: str, parameters: Parameters = (), *, timeout: float | None = None) -> Self:
         super().execute(operation, parameters, timeout=timeout)
-        if isinstance(self._rows, StreamedRows):
+        if self._rows is not None and self._rows.rest is not None:
             self._rows = Rows(self._rows.take_table(), self._rows.columns)
         return self
 

@@ -25,8 +25,8 @@ from secateur.errors import AuthenticationError, Error, InternalError, LimitExce
 from secateur.protocol.codec import Codec
 from secateur.protocol.hello import FrameLimits, Greeting
 from secateur.protocol.message import Failure, Role
-from secateur.protocol.operations import Operation, OperationBase, role_needed
-from secateur.protocol.tokens import GrantedToken, TokenRole
+from secateur.protocol.operations import Operation, OperationBase
+from secateur.protocol.tokens import GrantedToken
 from secateur.tracing import is_installed, record_error
 from secateur.wire.buffers import FrameReceiver, PayloadBudget, SendBuffer
 from secateur.wire.frames import HANDSHAKE_LIMITS, Frame, FrameKind, Limits, Payload, encode_frame
@@ -35,13 +35,12 @@ from secateur.wire.messages import CONTROLLER, Handler, PeerInfo, Reply, Request
 
 _log = logging.getLogger(__name__)
 _NO_REQUEST: Final = 0
-_EVERYTHING: Final = TokenRole.CODE
 _LINGER_S: Final = 1.0
 _UNACKNOWLEDGED_MS: Final = 20_000
 _ids = itertools.count(1)
 _failures: Final[Codec[Failure]] = Codec(Failure)
 _SHORT: Final = (Operation.EXECUTE, Operation.EXECUTE_FIRST_STAGE, Operation.GET_ROWS)
-_SHORT_ROLE: Final = max(map(role_needed, _SHORT))
+_SHORT_ROLE: Final = max(operation.role for operation in _SHORT)
 _OPERATION_AT: Final = 4
 """The place of the code of the operation in the head of a frame: of its lowest byte, and no code needs more."""
 _SHORT_CODES: Final = frozenset(operation.code for operation in _SHORT)
@@ -361,10 +360,10 @@ class ServerConnection(FrameReceiver):
                 f"{operation.title!r} may be asked by {' or '.join(sorted(operation.callers))} of this cluster only,"
                 f" and {peer.address} has said hello as {peer.role.value}; nothing was done"
             )
-        if peer.token_role is not _EVERYTHING and peer.token_role < (needed := role_needed(operation)):
+        if peer.token_role < operation.role:
             raise AuthenticationError(
-                f"{operation.title!r} needs a token with the role {needed.title!r}, and the token {peer.token_id!r} of"
-                f" this connection has the role {peer.token_role.title!r}; nothing was done"
+                f"{operation.title!r} needs a token with the role {operation.role.title!r}, and the token"
+                f" {peer.token_id!r} of this connection has the role {peer.token_role.title!r}; nothing was done"
             )
         if frame.kind is FrameKind.REQUEST:
             self._allowed[frame.operation] = operation  # the peer stays who it is for as long as it is connected

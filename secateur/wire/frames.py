@@ -182,7 +182,7 @@ class FrameDecoder:
         if self.collecting is not None:
             position = min(len(data), len(self.collecting) - self._filled)
             self.collecting[self._filled : self._filled + position] = memoryview(data)[:position]
-            frame = self._advance(position)
+            frame = self.filled(position)
             if frame is None:
                 return
             yield frame
@@ -234,16 +234,6 @@ class FrameDecoder:
 
     def filled(self, count: int) -> Frame | None:
         """Note that ``count`` bytes of :meth:`target` were written; returns the frame when that completed it."""
-        return self._advance(count)
-
-    def _begin(self, payload_bytes: int, arrived: bytes) -> None:
-        # Arrow's allocator aligns for its kernels and touches no pages before bytes arrive, so a peer cannot
-        # cost us memory by announcing a large payload
-        payload = memoryview(pa.allocate_buffer(payload_bytes)).cast("B")
-        payload[: len(arrived)] = arrived
-        self.collecting, self._filled = payload, len(arrived)
-
-    def _advance(self, count: int) -> Frame | None:
         assert self.collecting is not None
         self._filled += count
         if self._filled < len(self.collecting):
@@ -251,6 +241,13 @@ class FrameDecoder:
         frame = msgspec.structs.replace(self._head, payload=self.collecting)
         self.collecting = None
         return frame
+
+    def _begin(self, payload_bytes: int, arrived: bytes) -> None:
+        # Arrow's allocator aligns for its kernels and touches no pages before bytes arrive, so a peer cannot
+        # cost us memory by announcing a large payload
+        payload = memoryview(pa.allocate_buffer(payload_bytes)).cast("B")
+        payload[: len(arrived)] = arrived
+        self.collecting, self._filled = payload, len(arrived)
 
 
 def _check_prefix(start: bytes | bytearray) -> None:

@@ -95,8 +95,8 @@ PLANTED: Final = (
     Mutation(
         "a token that may only read stages rows of a load",
         "protocol/operations.py",
-        "Operation.STAGE_ROWS: TokenRole.WRITE,",
-        "Operation.STAGE_ROWS: TokenRole.READ,",
+        "changes.StageRows, _WRITE",
+        "changes.StageRows, _READ",
     ),
     Mutation(
         "a time of day travels with a thousandth of its seconds",

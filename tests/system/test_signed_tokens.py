@@ -19,7 +19,7 @@ import secateur
 from secateur.cli.app import app
 from secateur.cluster import Cluster
 from secateur.errors import AuthenticationError, PolicyError, ProgrammingError
-from secateur.protocol import CONTROLLER_OPERATIONS, MEMBER_OPERATIONS, ROLES, TokenRole, role_needed
+from secateur.protocol import CONTROLLER_OPERATIONS, MEMBER_OPERATIONS, Operation, Role, TokenRole
 from secateur.server import HttpServer
 
 OWN = Issuer("RS256", "first")
@@ -125,8 +125,12 @@ def test_every_request_of_a_higher_role_is_refused_where_it_is_served(own: Clust
     """Past every client of ours, at the controller and at a member."""
     token = OWN.token(roles=["admin", "code"])
     for address, served in ((own.address, CONTROLLER_OPERATIONS), (own.members()[0].address, MEMBER_OPERATIONS)):
-        for operation in ROLES:
-            if operation.reply is None or operation.code not in served or role_needed(operation) <= TokenRole.WRITE:
+        for operation in Operation:
+            if (
+                Role.CLIENT not in operation.callers
+                or operation.code not in served
+                or operation.role <= TokenRole.WRITE
+            ):
                 continue
             with (
                 RawConnection(own, address, token=token) as connection,

@@ -22,7 +22,6 @@ from secateur.cluster import Cluster
 from secateur.errors import AuthenticationError, ProgrammingError, UnknownTableError
 from secateur.protocol import (
     MEMBER_OPERATIONS,
-    ROLES,
     AbortLoad,
     BoundChanges,
     ChangeMany,
@@ -472,7 +471,7 @@ def test_requests_past_our_clients_are_refused(own: Cluster) -> None:
         AbortLoad("none"),
     ]
     covered = {operation_of(message) for message in [*asked, *harmless]}
-    assert covered == {operation for operation, role in ROLES.items() if role <= TokenRole.WRITE}
+    assert covered == {operation for operation in Operation if operation.role <= TokenRole.WRITE}
     made = own.tokens.create(WRITER)
     before = state(own)
     for member in own.members():

@@ -18,7 +18,7 @@ import secateur
 from secateur.cli.app import app
 from secateur.cluster import Cluster
 from secateur.errors import AuthenticationError, Error, ProgrammingError
-from secateur.protocol import MEMBER_OPERATIONS, ROLES, Hello, Operation, TokenRole, encode, role_needed
+from secateur.protocol import MEMBER_OPERATIONS, Hello, Operation, Role, TokenRole, encode
 
 ROWS = pa.table({"id": pa.array(range(100), pa.int64()), "v": pa.array(range(100), pa.int64())})
 TABLE = "CREATE TABLE t (id BIGINT, v BIGINT, PRIMARY KEY (id)) PARTITION BY HASH (id) PARTITIONS 8 BACKUPS 1"
@@ -116,11 +116,11 @@ def test_every_request_is_refused_to_a_lower_role_where_it_is_served(own: Cluste
     addresses = {False: own.address, True: own.members()[0].address}
     for role in TokenRole:
         made = own.tokens.create(role.title)
-        for operation in ROLES:
-            if operation.reply is None or role >= role_needed(operation):
+        for operation in Operation:
+            if Role.CLIENT not in operation.callers or role >= operation.role:
                 continue
             with RawConnection(own, addresses[operation.code in MEMBER_OPERATIONS], token=made.token) as connection:
-                needs = f"'{operation.title}' needs a token with the role '{role_needed(operation).title}'"
+                needs = f"'{operation.title}' needs a token with the role '{operation.role.title}'"
                 with pytest.raises(AuthenticationError, match=needs):
                     connection.ask(operation, b"\x80")
                 connection.ask(Operation.HELLO, encode(Hello()))  # a second hello gives no other role

@@ -7,7 +7,7 @@ from secateur.exports import exports
 _FILES = {
     "frames": ["pandas_frame", "polars_frame"],
     "parameters": ["ordered_values", "plain_values"],
-    "rows": ["Rows", "StreamedRows", "describe"],
+    "rows": ["Rows", "describe"],
 }
 
 __all__, __getattr__ = exports(__name__, _FILES)

@@ -14,7 +14,7 @@ from secateur.client.changes import Changes, Position
 from secateur.client.dbapi.cursor import Cursor
 from secateur.client.dbapi.parameters import Parameters, plain_values
 from secateur.client.dbapi.shown_rows import text_table
-from secateur.client.jobs.job import Job, JobInfo, find_job, list_jobs, submit_job
+from secateur.client.jobs.job import Job, find_job, list_jobs, submit_job
 from secateur.client.jobs.light_job import LightJob, submit_light
 from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.client.jobs.submittable import Params, Submittable, plan_job
@@ -26,6 +26,7 @@ from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, Drawable
 from secateur.errors import DataError, Error, NotSupportedError, ParameterError, forget_frames
 from secateur.protocol.catalog import RegisterExternalTable
 from secateur.protocol.job_description import JobConfig
+from secateur.protocol.jobs import JobInfo
 
 _MEMBERS_SHOWN_MAX: Final = 6
 

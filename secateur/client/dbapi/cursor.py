@@ -18,7 +18,7 @@ from secateur.client.copy.copy import copy_from, copy_to
 from secateur.client.dbapi.frames import pandas_frame, polars_frame, schema_with_categories, with_categories
 from secateur.client.dbapi.parameters import IN_ORDER, Parameters, plain_values
 from secateur.client.dbapi.pep249 import CursorConnection
-from secateur.client.dbapi.rows import Description, Rows, StreamedRows, describe
+from secateur.client.dbapi.rows import Description, Rows, describe
 from secateur.client.dbapi.session_statements import (
     ExecuteText,
     TransactionBound,
@@ -83,7 +83,7 @@ class Cursor:
     arraysize = 1
     _rowcount = -1
     _stats: QueryStats | UnreadStats | None = None
-    _rows: Rows | StreamedRows | None = None
+    _rows: Rows | None = None
     _iteration: Iterator[tuple[Any, ...]] | None = None
     _closed = False
     _control: CallControl | None = None
@@ -435,9 +435,7 @@ class Cursor:
         except DataError as error:  # a value that Python has none for: the result can still be read as Arrow
             return f"<pre>{escape(repr(self))}\n{escape(error.message)}</pre>"
 
-    def _shown(
-        self, rows: Rows | StreamedRows
-    ) -> tuple[Sequence[statements.ResultColumn], list[tuple[Any, ...]], int | None]:
+    def _shown(self, rows: Rows) -> tuple[Sequence[statements.ResultColumn], list[tuple[Any, ...]], int | None]:
         """The columns, the next rows, which stay to be fetched, and how many are left; None if that is not known.
 
         Raises:
@@ -509,7 +507,7 @@ class Cursor:
     def _take(self, result: pa.Table | ShortTable, columns: Sequence[statements.ResultColumn]) -> None:
         self._rows = Rows(result, columns)
 
-    def _result(self) -> Rows | StreamedRows:
+    def _result(self) -> Rows:
         if self._closed or self._session.closed:
             self._check_open()
         if self._rows is None:

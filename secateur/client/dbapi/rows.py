@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from secateur.client.channel_pool import ChannelPool
 from secateur.errors import DataError, Error, MemberLostError, UnreachableError
-from secateur.partitioning.types.arrow_layout import leaves
+from secateur.partitioning.types.arrow_layout import leaves, map_leaf_types
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.partitioning.types.result_type import Constructor, ResultType, column_type_of, parse_result_type
 from secateur.protocol.query import CloseResult, NextRows
@@ -116,27 +116,36 @@ def as_table(result: pa.Table | ShortTable, columns: Sequence[ResultColumn]) -> 
 
 
 class Rows(msgspec.Struct, eq=False):
-    """A result that is handed out row by row, as tuples of plain Python values.
+    """A result that is handed out row by row, as tuples of plain Python values; perhaps one that comes part by part.
 
     HUGEINT gives int, DECIMAL Decimal, TIMESTAMP naive and TIMESTAMP WITH TIME ZONE aware (UTC) datetimes, INTERVAL a
     timedelta with months of 30 days as DuckDB has it, UUID uuid.UUID, LIST list, STRUCT and MAP dict, a row without
     names tuple, NULL None.
 
     Attributes:
-        result: The result: a table, or plain values where it has a few rows.
+        result: The part that is held: a table, or plain values where it has a few rows. Mostly it is the whole result.
         columns: Its columns.
-        position: Rows handed out so far.
+        rest: Fetches the parts behind it, each in place of the one before; None where all rows are here.
+        taken: Rows of the part that were handed out so far.
+        before: Rows of the parts before it.
     """
 
     result: pa.Table | ShortTable
     columns: Sequence[ResultColumn]
-    position: int = 0
+    rest: ResultStream | None = None
+    taken: int = 0
+    before: int = 0
 
     @property
     def num_rows(self) -> int:
-        """The number of rows."""
-        rows: int = self.result.num_rows
-        return rows
+        """The number of rows; -1 while it is not known."""
+        rows: int = self.before + self.result.num_rows
+        return rows if self.rest is None or self.rest.is_done else -1
+
+    @property
+    def position(self) -> int:
+        """Rows handed out so far."""
+        return self.before + self.taken
 
     @property
     def schema(self) -> pa.Schema:
@@ -144,46 +153,64 @@ class Rows(msgspec.Struct, eq=False):
         return as_table(self.result, self.columns).schema
 
     def take(self, count: int) -> list[tuple[Any, ...]]:
-        """The next rows, at most ``count``."""
-        start = self.position
-        self.position = min(start + count, self.result.num_rows)
-        return self._tuples(start, self.position)
+        """The next rows, at most ``count``; fewer only at the end."""
+        start, self.taken = self.taken, min(self.taken + count, self.result.num_rows)
+        rows = self._tuples(start, self.taken)
+        while len(rows) < count and self._turn():
+            self.taken = min(count - len(rows), self.result.num_rows)
+            rows += self._tuples(0, self.taken)
+        return rows
 
     def ahead(self, count: int) -> list[tuple[Any, ...]]:
-        """The next rows, at most ``count``, which are not handed out by that."""
-        return self._tuples(self.position, min(self.position + count, self.num_rows))
+        """The next rows of the part that is held, at most ``count``, which are not handed out by that."""
+        return self._tuples(self.taken, min(self.taken + count, self.result.num_rows))
 
     def take_all(self) -> list[tuple[Any, ...]]:
         """The rest."""
-        result, start = self.result, self.position
-        self.position = result.num_rows
+        if self.rest is not None:
+            return list(self.iterate())
+        result, start = self.result, self.taken
         if not start and type(result) is ShortTable:  # nearly always
+            self.taken = result.num_rows
             return list(_zipped(*result.columns))
-        return self._tuples(start, self.position)
+        return self.take(result.num_rows)
 
     def iterate(self) -> Iterator[tuple[Any, ...]]:
         """The rest, converted a batch at a time. Rows may be taken in between: it goes on behind them."""
-        while self.position < self.num_rows:
-            start = self.position
-            for position, row in enumerate(self._tuples(start, start + _BATCH_ROWS), start + 1):
-                self.position = position
+        while self.taken < self.result.num_rows or self._turn():
+            part, start = self.result, self.taken
+            for position, row in enumerate(self._tuples(start, min(start + _BATCH_ROWS, part.num_rows)), start + 1):
+                self.taken = position
                 yield row
-                if self.position != position:
+                if self.taken != position or self.result is not part:
                     break
 
     def take_table(self) -> pa.Table:
-        """The rest as an Arrow table; nothing of a table is converted or copied."""
-        table = as_table(self.result, self.columns)
-        rest = table.slice(self.position) if self.position else table
-        self.position = self.num_rows
-        return rest
+        """The rest as one Arrow table, which is held as a whole; nothing of a table is converted or copied."""
+        parts = list(self.tables())
+        return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
 
     def tables(self) -> Iterator[pa.Table]:
-        """:meth:`take_table` as one part of one."""
-        yield self.take_table()
+        """The rest as Arrow tables, a part at a time; at least one, were it without rows."""
+        while True:
+            table, start, self.taken = as_table(self.result, self.columns), self.taken, self.result.num_rows
+            yield table.slice(start) if start else table
+            if not self._turn():
+                return
 
     def close(self) -> None:
-        """Do nothing: all rows are here."""
+        """Leave the rest: the members stop to make it."""
+        if self.rest is not None:
+            self.rest.close()
+
+    def _turn(self) -> bool:
+        """Go on to the next part; False when there is none."""
+        part = None if self.rest is None else self.rest.next()
+        if part is None:
+            return False
+        self.before += self.result.num_rows
+        self.result, self.taken = part, 0
+        return True
 
     def _tuples(self, start: int, stop: int) -> list[tuple[Any, ...]]:
         result = self.result
@@ -200,7 +227,7 @@ class Rows(msgspec.Struct, eq=False):
 
 def _values(values: pa.ChunkedArray, column: ResultColumn) -> list[Any]:
     kind = values.type  # another object each time
-    coarser = _of_microseconds(kind)
+    coarser = map_leaf_types(kind, _of_microseconds) if kind.num_fields else _of_microseconds(kind)
     convert = _converter(column.type)
     try:
         if coarser is not kind:
@@ -230,22 +257,12 @@ def _check_finite(values: pa.ChunkedArray) -> None:
 
 
 def _of_microseconds(kind: pa.DataType) -> pa.DataType:
-    """An Arrow type with microseconds in place of nanoseconds, which Python's classes lack; else the same object."""
+    """Microseconds in place of nanoseconds, which Python's classes lack; else the same object."""
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
         return pa.timestamp("us", kind.tz)
     if pa.types.is_time64(kind) and kind.unit == "ns":
         return pa.time64("us")
-    if not pa.types.is_nested(kind):
-        return kind
-    parts = [kind.field(index) for index in range(kind.num_fields)]
-    replaced = [part.with_type(_of_microseconds(part.type)) for part in parts]
-    if replaced == parts:
-        return kind
-    if pa.types.is_struct(kind):
-        return pa.struct(replaced)
-    if pa.types.is_map(kind):
-        return pa.map_(_of_microseconds(kind.key_type), _of_microseconds(kind.item_type))
-    return pa.list_(replaced[0], kind.list_size if pa.types.is_fixed_size_list(kind) else -1)
+    return kind
 
 
 _Convert: TypeAlias = Callable[[Any], Any]
@@ -299,83 +316,3 @@ _SCALARS: Final[dict[str, _Convert]] = {
     "INTERVAL": _timedelta,
 }
 """Scalar types whose values pyarrow gives as another class than the one that users get."""
-
-
-class StreamedRows:
-    """The interface of :class:`~secateur.client.dbapi.rows.Rows` over a result that is read part by part.
-
-    One part is held at a time.
-
-    Args:
-        first: The part that is there.
-        rest: The others.
-        columns: The columns of the result.
-    """
-
-    def __init__(self, first: pa.Table, rest: ResultStream, columns: Sequence[ResultColumn]) -> None:
-        self.columns = tuple(columns)
-        self._part = Rows(first, columns)
-        self._rest = rest
-        self._before = 0
-
-    @property
-    def num_rows(self) -> int:
-        """The number of rows; -1 while it is not known."""
-        return self._before + self._part.num_rows if self._rest.is_done else -1
-
-    @property
-    def position(self) -> int:
-        """Rows handed out so far."""
-        return self._before + self._part.position
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns in Arrow."""
-        return self._part.schema
-
-    def take(self, count: int) -> list[tuple[Any, ...]]:
-        """The next rows, at most ``count``; fewer only at the end."""
-        rows = self._part.take(count)
-        while len(rows) < count and self._turn():
-            rows += self._part.take(count - len(rows))
-        return rows
-
-    def ahead(self, count: int) -> list[tuple[Any, ...]]:
-        """The next rows of the part that is held, at most ``count``, which are not handed out by that."""
-        return self._part.ahead(count)
-
-    def take_all(self) -> list[tuple[Any, ...]]:
-        """The rest."""
-        return list(self.iterate())
-
-    def iterate(self) -> Iterator[tuple[Any, ...]]:
-        """The rest, a part at a time. Rows may be taken in between: it goes on behind them."""
-        while True:
-            part = self._part
-            yield from part.iterate()
-            if part is self._part and not self._turn():
-                return
-
-    def take_table(self) -> pa.Table:
-        """Return the rest as one Arrow table, which is held as a whole."""
-        return pa.concat_tables(list(self.tables()))
-
-    def tables(self) -> Iterator[pa.Table]:
-        """The rest as Arrow tables, a part at a time; at least one, were it without rows."""
-        while True:
-            yield self._part.take_table()
-            if not self._turn():
-                return
-
-    def close(self) -> None:
-        """Leave the rest: the members stop to make it."""
-        self._rest.close()
-
-    def _turn(self) -> bool:
-        """Go on to the next part; False when there is none."""
-        part = self._rest.next()
-        if part is None:
-            return False
-        self._before += self._part.num_rows
-        self._part = Rows(part, self.columns)
-        return True

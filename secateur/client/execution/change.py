@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -41,7 +41,7 @@ from secateur.protocol.changes import (
     GetReturnedRows,
 )
 from secateur.protocol.hello import Pruning
-from secateur.protocol.many import ChangedMany
+from secateur.protocol.many import ChangeMany, WriteMany
 from secateur.protocol.message import Message
 from secateur.protocol.metrics import RunProfile
 from secateur.protocol.statements import ChangeStatement, CoordinatedChange, RoutedScan, SelectStatement
@@ -234,23 +234,58 @@ def unknown_outcome(table: TableDef, error: errors.Error) -> errors.OperationalE
     )
 
 
-def unanswered(
-    batch: MemberBatch[Any], answer: Answer[ChangedMany] | errors.Error, table: TableDef
-) -> tuple[int, int, errors.MemberLostError | None]:
-    """What a member has not made of the changes of a batch, as far as is known.
+P = TypeVar("P")
 
-    Returns:
-        How many it has made; how many behind those it may have made; and why its word of these was lost.
+
+def change_in_frames(
+    session: Session,
+    table: TableDef,
+    batches: Sequence[MemberBatch[P]],
+    ask: Callable[[MemberBatch[P]], ChangeMany | WriteMany],
+    alone: Callable[[P, AskedBefore | None], int],
+    made: Callable[[int], None],
+) -> None:
+    """Have members make batches of changes of one table, all members at the same time.
+
+    Args:
+        session: The connection.
+        table: The table.
+        batches: The changes.
+        ask: The request for a batch.
+        alone: Makes one change by itself, under the id by which members know what they have made of it; returns the
+            rows changed.
+        made: Called with the rows that changes have changed, as soon as they are known.
 
     Raises:
-        DeadlineError: The time is over, and nobody knows what it has made.
+        Error: As ``alone``; or a DeadlineError: the time is over, and nobody knows what a member has made.
     """
-    if isinstance(answer, errors.DeadlineError):
-        raise unknown_outcome(table, answer) from answer
-    if isinstance(answer, errors.Error):
-        return 0, len(batch.positions), answer if isinstance(answer, errors.MemberLostError) else None
-    lost = errors.MemberLostError(f"member {batch.member} has made the change, and not every copy has confirmed it")
-    return len(answer.message.rows), answer.message.unconfirmed, lost
+    while batches:
+        if len(batches) == 1 and len(batches[0].positions) == 1:
+            made(alone(batches[0].positions[0], None))
+            return
+        asked = [(batch.member, ask(batch)) for batch in batches]
+        answers = session.answers_of(asked)
+        for answer in answers:
+            if not isinstance(answer, errors.Error) and answer.message.rows:
+                made(sum(answer.message.rows))
+        left = []
+        for batch, (member, message), answer in zip(batches, asked, answers, strict=True):
+            count, unconfirmed, lost = 0, len(batch.positions), None
+            if isinstance(answer, errors.DeadlineError):
+                raise unknown_outcome(table, answer) from answer
+            if isinstance(answer, errors.MemberLostError):
+                lost = answer
+            elif not isinstance(answer, errors.Error):
+                count, unconfirmed = len(answer.message.rows), answer.message.unconfirmed
+                lost = errors.MemberLostError(
+                    f"member {member} has made the change, and not every copy has confirmed it"
+                )
+            until = count + max(unconfirmed, batch.alone)
+            for number, position in enumerate(batch.positions[count:until], count):
+                lost_answer = lost if number < count + unconfirmed else None
+                made(alone(position, (message.id_of(number), lost_answer)))
+            left.append(batch.behind(count, until))
+        batches = [batch for batch in left if batch.positions]
 
 
 class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):

@@ -24,7 +24,7 @@ from msgspec import structs
 
 from secateur.client.dbapi.parameters import ordered_values, values_of
 from secateur.client.dbapi.rows import Rows
-from secateur.client.execution.change import Change, run_change, unanswered
+from secateur.client.execution.change import AskedBefore, Change, change_in_frames, run_change
 from secateur.client.execution.execute import Params, StatementCall, planned
 from secateur.client.execution.insert import Insertion, insert_select, insert_values
 from secateur.client.execution.member_reads import heard
@@ -36,7 +36,7 @@ from secateur.errors import Error, InterfaceError, NotSupportedError
 from secateur.partitioning.types.python_column import as_they_stand
 from secateur.protocol.changes import ROW_CHANGES
 from secateur.protocol.hello import Pruning
-from secateur.protocol.many import ChangedMany, ChangeMany, ExecuteMany
+from secateur.protocol.many import ChangeMany, ExecuteMany
 from secateur.protocol.query import Executed
 from secateur.protocol.statements import (
     BatchInsert,
@@ -48,7 +48,7 @@ from secateur.protocol.statements import (
     InsertSelect,
     SelectStatement,
 )
-from secateur.wire import Answer, ShortTable
+from secateur.wire import ShortTable
 
 _SETS_AT_ONCE: Final = 4096
 """Executions that are under way at the same time."""
@@ -235,38 +235,10 @@ class ManyChanges:
             Error: As :meth:`add`.
         """
         batches, self._batches = list(self._batches.values()), {}
-        while batches:
-            batches = self._carry_out(batches)
+        if batches:
+            table = batches[0].positions[0].statement.table
+            change_in_frames(self._session, table, batches, _asked, _changed, self.made)
         return self._rows
-
-    def _carry_out(self, batches: list[MemberBatch[_Call]]) -> list[MemberBatch[_Call]]:
-        """Ask the members once, and execute alone what stops an answer; returns the changes behind these."""
-        if len(batches) == 1 and len(batches[0].positions) == 1:
-            self.made(run_change(batches[0].positions[0]).rows)
-            return []
-        asked = [_asked(batch) for batch in batches]
-        members = [batch.member for batch in batches]
-        answers = self._session.answers_of(list(zip(members, asked, strict=True)))
-        for answer in answers:
-            if not isinstance(answer, Error) and answer.message.rows:
-                self.made(sum(answer.message.rows))
-        left = []
-        for batch, message, answer in zip(batches, asked, answers, strict=True):
-            rest = self._one_by_one(batch, message, answer)
-            if rest.positions:
-                left.append(rest)
-        return left
-
-    def _one_by_one(
-        self, batch: MemberBatch[_Call], asked: ChangeMany, answer: Answer[ChangedMany] | Error
-    ) -> MemberBatch[_Call]:
-        """Execute what an answer leaves out, under the ids by which members know what they have made of it."""
-        count, unconfirmed, lost = unanswered(batch, answer, batch.positions[0].statement.table)
-        until = count + max(unconfirmed, batch.alone)
-        for number, call in enumerate(batch.positions[count:until], count):
-            lost_answer = lost if number < count + unconfirmed else None
-            self.made(run_change(call, before=(asked.id_of(number), lost_answer)).rows)
-        return batch.behind(count, until)
 
     def _placed(self, call: _Call) -> tuple[str | None, Sequence[Any], int]:
         """The primary that can be asked for a change together with others, or None.
@@ -293,6 +265,10 @@ class ManyChanges:
             return session.when_known(primary)
         except Error:
             return None, (), 0  # said, or solved, when it runs alone
+
+
+def _changed(call: _Call, before: AskedBefore | None) -> int:
+    return run_change(call, before=before).rows
 
 
 def _asked(batch: MemberBatch[_Call]) -> ChangeMany:

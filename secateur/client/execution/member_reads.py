@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from secateur.client.dbapi.rows import GRANT_BYTES, Rows, StreamedRows, as_table
+from secateur.client.dbapi.rows import GRANT_BYTES, Rows
 from secateur.client.dbapi.stats import UnreadStats
 from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.reads import PlacedRead, RunOptions, SelectResult
@@ -41,9 +41,7 @@ def ask_member(read: PlacedRead) -> SelectResult:
         return SelectResult(Rows(result, columns), heard(call, said), found.profile, found.narrowed)
     answer, rest = session.ask_member_for_rows(member, asked)
     result, cost = rows_of(answer.message, answer.parts), heard(call, answer.message)
-    return SelectResult(
-        Rows(result, columns) if rest is None else StreamedRows(as_table(result, columns), rest, columns), cost
-    )
+    return SelectResult(Rows(result, columns, rest), cost)
 
 
 def rows_of(said: Executed, parts: Sequence[bytes | memoryview]) -> pa.Table | ShortTable:

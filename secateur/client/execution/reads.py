@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from secateur.client.dbapi.rows import Rows, StreamedRows
+from secateur.client.dbapi.rows import Rows
 from secateur.client.dbapi.stats import QueryStats, UnreadStats
 from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.routing import StatementRoute
@@ -28,7 +28,7 @@ from secateur.protocol.metrics import RunProfile
 from secateur.protocol.query_parts import NarrowedScans
 from secateur.protocol.statements import SelectStatement
 
-Served: TypeAlias = tuple[Rows | StreamedRows, QueryStats | UnreadStats]
+Served: TypeAlias = tuple[Rows, QueryStats | UnreadStats]
 """The rows of an execution, and what it has cost."""
 
 
@@ -88,7 +88,7 @@ class SelectResult(NamedTuple):
         narrowed: The effect of values found in steps, for a run that is profiled.
     """
 
-    rows: Rows | StreamedRows
+    rows: Rows
     cost: QueryStats | UnreadStats
     profile: RunProfile | None = None
     narrowed: NarrowedScans | None = None

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from secateur.client.channel_pool import ChannelPool
-from secateur.client.dbapi.rows import GRANT_BYTES, Rows, StreamedRows, as_table
+from secateur.client.dbapi.rows import GRANT_BYTES, Rows
 from secateur.client.dbapi.stats import UnreadStats
 from secateur.client.execution.execute import StatementCall
 from secateur.client.execution.member_reads import rows_of
@@ -148,7 +148,7 @@ def _compiled(sql: str, statement: SelectStatement, topology: Topology) -> Servi
         stats = UnreadStats(said, members_total, Pruning.ON, True, started_s, time.perf_counter())
         if said.has_more:
             rest = session.rest_of_rows(pool, channel, control)
-            return StreamedRows(as_table(rows_of(said, answer.parts), columns), rest, columns), stats
+            return Rows(rows_of(said, answer.parts), columns, rest), stats
         if len(pool.idle) < pool.idle_max:
             pool.idle.append(channel)
         else:

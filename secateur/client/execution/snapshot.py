@@ -32,7 +32,7 @@ from secateur.errors import (
 from secateur.protocol import snapshots
 from secateur.protocol.hello import Pruning
 from secateur.protocol.query import Execute
-from secateur.protocol.statements import ResultColumn, SelectStatement
+from secateur.protocol.statements import SelectStatement
 from secateur.wire import Answer, decode_table, decode_tables, encode_table
 
 _FIRST_WORD: Final = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*([A-Za-z]+)", re.DOTALL)
@@ -73,9 +73,7 @@ class Snapshot:
         params: Its parameters, plain.
         statement: Its plan.
         execution: How it is executed; the parameters are complete.
-        columns: The columns of its result.
         parts: The partitions that have rows.
-        partitions_total: How many partitions the table has.
         taken_s: When it was opened, in seconds since 1970.
         lease_s: Seconds without a read after which members drop it.
         answer: All its rows, as an Arrow IPC stream, if they were so few that the member answered at once; then no
@@ -87,9 +85,7 @@ class Snapshot:
     params: list[Any] | dict[str, Any]
     statement: SelectStatement
     execution: Execute
-    columns: tuple[ResultColumn, ...]
     parts: tuple[SnapshotPart, ...]
-    partitions_total: int
     taken_s: float
     lease_s: float
     answer: bytes | None = None
@@ -280,11 +276,7 @@ class _Opening(_SnapshotExecution):
         )
         rows = [part for answer in opened.values() if answer.message.is_answered for part in answer.parts]
         complete = bytes(encode_table(decode_tables(rows)) if len(rows) > 1 else rows[0]) if rows else None
-        total, taken_s = statement.partitions_total, time.time()
-        columns = statement.columns
-        return Snapshot(
-            name, call.sql, call.params, statement, execution, columns, parts, total, taken_s, self._lease_s, complete
-        )
+        return Snapshot(name, call.sql, call.params, statement, execution, parts, time.time(), self._lease_s, complete)
 
     def _open_alike(
         self, execution: Execute, members: Mapping[str, Sequence[int]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "job": ["JobLog", "JobStatus", "LogLine"],
+    "job": ["JobLog", "LogLine"],
     "resolved_plan": ["ResolvedPlan"],
 }
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from html import escape
 from typing import Any, Final
 
@@ -20,34 +20,9 @@ from secateur.client.session import Session
 from secateur.errors import DeadlineError, Error, InterfaceError, MemberLostError, UnreachableError
 from secateur.protocol import jobs
 from secateur.protocol.job_description import JobConfig
-from secateur.protocol.jobs import FinishedJob, GetJobLogs, JobSinks
+from secateur.protocol.jobs import FinishedJob, GetJobLogs, JobInfo, JobSinks, JobStatus
 from secateur.tracing import operation_span
 from secateur.wire import Answer, decode_table
-
-
-class JobStatus(StrEnum):
-    """The status of a job; the last three are final.
-
-    A light job is only ever ``running`` or in a final status.
-    """
-
-    NOT_RUNNING = "not_running"
-    """Accepted; no member has been asked to run it yet."""
-    STARTING = "starting"
-    """The coordinator is building its plan."""
-    RUNNING = "running"
-    RESTARTING = "restarting"
-    """A member was lost or partitions moved; it is about to begin again, from the beginning."""
-    COMPLETING = "completing"
-    """The coordinator was asked to stop the job and has not yet reported that it has stopped."""
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-    @property
-    def is_final(self) -> bool:
-        """Whether the status will not change any more."""
-        return self in (JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.CANCELLED)
 
 
 def read_results(answer: Answer[FinishedJob] | Answer[JobSinks]) -> dict[str, pa.Table]:
@@ -122,101 +97,16 @@ class JobLog:
         return "\n".join(map(str, self.lines))
 
 
-def read_job_log(session: Session, job_id: str) -> JobLog:
-    """Ask each member of the cluster for the lines of a job. Costs a round trip to each, one after another.
-
-    Raises:
-        Error: A member answers with an error. Those that are not there are named in the result.
-    """
-    lines: list[LogLine] = []
-    dropped, silent = 0, []
-    for member in session.topology.member_ids:
-        try:
-            told = session.ask_member(member, GetJobLogs(job_id)).message
-        except (MemberLostError, UnreachableError):
-            silent.append(member)
-            continue
-        dropped += told.dropped
-        lines += [
-            LogLine(
-                datetime.fromtimestamp(line.time_s, UTC),
-                line.level,
-                member,
-                line.vertex,
-                line.attempt,
-                line.logger,
-                line.message,
-            )
-            for line in told.lines
-        ]
-    return JobLog(tuple(sorted(lines, key=lambda line: line.time)), dropped, tuple(silent))
-
-
-_POLL_S: Final = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class JobInfo:
-    """A job as the controller saw it at one moment.
+class SubmittedJob(ABC):
+    """What a job on record and a light job have in common: their results, and what they log.
 
     Attributes:
         job_id: Unique in the cluster.
-        name: Its name, None when it has none.
-        status: Where it was.
-        attempt: How often it was begun.
-        coordinator: Id of the member that runs it, None between attempts and after its end.
-        submitted_s: Seconds since the epoch.
-        ended_s: Seconds since the epoch, None while it has not ended.
-        reason: Class and message of the error that ended it, or for which it began again last; None when there was
-            none.
-    """
-
-    job_id: str
-    name: str | None
-    status: JobStatus
-    attempt: int
-    coordinator: str | None
-    submitted_s: float
-    ended_s: float | None
-    reason: str | None
-
-    @classmethod
-    def of(cls, row: jobs.JobRow) -> JobInfo:
-        """The client's view of a job, from the controller's description."""
-        return cls(
-            row.job_id,
-            row.name,
-            JobStatus(row.status),
-            row.attempt,
-            row.coordinator,
-            row.submitted_s,
-            row.ended_s,
-            row.reason,
-        )
-
-
-class Job:
-    """A job on record, which survives this connection. Made by :meth:`Connection.submit` and :meth:`Connection.job`.
-
-    Attributes:
-        job_id: Unique in the cluster; from another connection, ``conn.job(job_id)`` is the same job.
     """
 
     def __init__(self, session: Session, job_id: str) -> None:
         self.job_id = job_id
         self._session = session
-        self._final: jobs.JobState | None = None
-        self._tables: dict[str, pa.Table] | None = None
-
-    @property
-    def status(self) -> JobStatus:
-        """The status of the job. Costs one round trip to the controller, none once the job has ended."""
-        return JobStatus(self._look().status)
-
-    @property
-    def info(self) -> JobInfo:
-        """The status of the job with attempt, coordinator and times. Costs as much as :attr:`status`."""
-        return JobInfo.of(self._look())
 
     def result(self, timeout_s: float | None = None) -> pa.Table:
         """Wait for the job and return the rows of its only result sink; an empty table if it has none.
@@ -228,13 +118,14 @@ class Job:
             DeadlineError: The job still runs, or it took longer than ``JobConfig.timeout_s``.
             JobFailedError: A processor raised; names the vertex and the member.
             JobCancelledError: It was cancelled.
-            MemberLostError: A member was lost too often; or the job has succeeded, but the member that had its rows was
-                lost since.
+            MemberLostError: A member was lost, of a job on record too often; or the job has succeeded, but the member
+                that had its rows was lost since.
             LimitExceededError: Its rows were dropped for newer results.
             InterfaceError: It has several result sinks: see :meth:`results`.
         """
         return only_result(self.job_id, self.results(timeout_s))
 
+    @abstractmethod
     def results(self, timeout_s: float | None = None) -> dict[str, pa.Table]:
         """Wait for the job and return the rows of each result sink by the name of its vertex.
 
@@ -243,6 +134,76 @@ class Job:
         Raises:
             Error: As :meth:`result`.
         """
+
+    def logs(self) -> JobLog:
+        """Return what its processors have logged so far, on the members that are there: the first lines of each.
+
+        Whatever a processor logs through ``logging`` is here, if its logger is enabled for that level; the ``logger``
+        of its context is for INFO and above. A member keeps the first 1,000 lines of a job (and 262,144 characters), of
+        its newest 256 jobs, as long as its process lives.
+
+        Costs a round trip to each member, one after another.
+
+        Raises:
+            Error: A member answers with an error. Those that are not there are named in the result.
+        """
+        lines: list[LogLine] = []
+        dropped, silent = 0, []
+        for member in self._session.topology.member_ids:
+            try:
+                told = self._session.ask_member(member, GetJobLogs(self.job_id)).message
+            except (MemberLostError, UnreachableError):
+                silent.append(member)
+                continue
+            dropped += told.dropped
+            lines += [
+                LogLine(
+                    datetime.fromtimestamp(line.time_s, UTC),
+                    line.level,
+                    member,
+                    line.vertex,
+                    line.attempt,
+                    line.logger,
+                    line.message,
+                )
+                for line in told.lines
+            ]
+        return JobLog(tuple(sorted(lines, key=lambda line: line.time)), dropped, tuple(silent))
+
+    def _late(self, timeout_s: float | None) -> DeadlineError:
+        """The error of a job that still runs after so many seconds."""
+        return DeadlineError(
+            f"job {self.job_id} has not ended within {timeout_s:g} s; it goes on: call result() again, or cancel()"
+        )
+
+
+_POLL_S: Final = 10.0
+
+
+class Job(SubmittedJob):
+    """A job on record, which survives this connection. Made by :meth:`Connection.submit` and :meth:`Connection.job`.
+
+    Attributes:
+        job_id: Unique in the cluster; from another connection, ``conn.job(job_id)`` is the same job.
+    """
+
+    def __init__(self, session: Session, job_id: str) -> None:
+        super().__init__(session, job_id)
+        self._final: jobs.JobState | None = None
+        self._tables: dict[str, pa.Table] | None = None
+
+    @property
+    def status(self) -> JobStatus:
+        """The status of the job. Costs one round trip to the controller, none once the job has ended."""
+        return self._look().status
+
+    @property
+    def info(self) -> JobInfo:
+        """The status of the job with attempt, coordinator and times. Costs as much as :attr:`status`."""
+        known = self._look()
+        return JobInfo(*(getattr(known, name) for name in JobInfo.__struct_fields__))
+
+    def results(self, timeout_s: float | None = None) -> dict[str, pa.Table]:
         known = self._wait(timeout_s)
         if known.failure is not None:
             raise known.failure.to_error()
@@ -266,17 +227,6 @@ class Job:
                 running = self._session.ask_member(known.coordinator, jobs.GetJobMetrics(self.job_id)).message.metrics
                 return [entry.to_dict() for entry in running]
         return [entry.to_dict() for entry in known.metrics]
-
-    def logs(self) -> JobLog:
-        """Return what its processors have logged so far, on the members that are there: the first lines of each.
-
-        Whatever a processor logs through ``logging`` is here, if its logger is enabled for that level; the ``logger``
-        of its context is for INFO and above. A member keeps the first 1,000 lines of a job (and 262,144 characters), of
-        its newest 256 jobs, as long as its process lives.
-
-        Costs a round trip to each member.
-        """
-        return read_job_log(self._session, self.job_id)
 
     def plan(self) -> ResolvedPlan | None:
         """The plan of the job: members, processors, partitions and edges, with their work so far.
@@ -318,7 +268,7 @@ class Job:
         return self._final or self._note(self._session.ask(jobs.WaitForJob(self.job_id, 0)).message)
 
     def _note(self, known: jobs.JobState) -> jobs.JobState:
-        if JobStatus(known.status).is_final:
+        if known.status.is_final:
             self._final = known
         return known
 
@@ -329,9 +279,7 @@ class Job:
             self._note(answer.message)
             if self._final is not None:
                 return self._final
-        raise DeadlineError(
-            f"job {self.job_id} has not ended within {timeout_s:g} s; it goes on: call result() again, or cancel()"
-        )
+        raise self._late(timeout_s)
 
     def _waits(self, timeout_s: float | None) -> Iterator[jobs.WaitForJob]:
         """One request after another, until the time is over."""
@@ -374,7 +322,7 @@ def submit_job(
     chosen = job.config if name is None else replace(job.config, name=name)
     asked = jobs.NewJob(job.job_id, chosen, job.params, job.needs, if_absent=name is not None)
     with operation_span("submit") if session.is_traced else nullcontext() as describe:
-        job_id = _submitted(session, asked, job.dag)
+        job_id = session.ask(asked, job.dag).message.job
         if describe is not None:
             describe({"secateur.job": job_id})
     return Job(session, job_id)
@@ -391,12 +339,4 @@ def find_job(session: Session, id_or_name: str) -> Job:
 
 def list_jobs(session: Session) -> list[JobInfo]:
     """All jobs on record, newest first. One round trip."""
-    return [JobInfo.of(job) for job in session.ask(jobs.ListJobs()).message.jobs]
-
-
-def _submitted(session: Session, asked: jobs.NewJob, dag: bytes) -> str:
-    """Repeated once when the connection broke: the controller recognises the id."""
-    try:
-        return session.ask(asked, dag).message.job
-    except MemberLostError:
-        return session.ask(asked, dag).message.job
+    return session.ask(jobs.ListJobs()).message.jobs

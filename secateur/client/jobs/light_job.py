@@ -12,19 +12,19 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from secateur.client.jobs.job import JobLog, JobStatus, only_result, read_job_log, read_results
+from secateur.client.jobs.job import SubmittedJob, read_results
 from secateur.client.jobs.submittable import Params, Submittable, coordinators_of, submission
 from secateur.client.session import Session
-from secateur.errors import DeadlineError, Error, InterfaceError, JobCancelledError, MemberLostError, UnreachableError
+from secateur.errors import Error, InterfaceError, JobCancelledError, MemberLostError, UnreachableError
 from secateur.protocol.job_description import JobConfig
-from secateur.protocol.jobs import FinishedJob, GetJobMetrics, StopJob, SubmitJob
+from secateur.protocol.jobs import FinishedJob, GetJobMetrics, JobStatus, StopJob, SubmitJob
 from secateur.tracing import operation_span
 from secateur.wire import Answer
 
 _BREAK_S: Final = 5.0
 
 
-class LightJob:
+class LightJob(SubmittedJob):
     """A job without a record.
 
     Made by :meth:`Connection.submit` with ``light=True``; it runs, waited for or not, until its connection is closed.
@@ -33,8 +33,7 @@ class LightJob:
     """
 
     def __init__(self, session: Session, member_id: str, asked: SubmitJob, dag: bytes) -> None:
-        self.job_id = asked.job
-        self._session = session
+        super().__init__(session, asked.job)
         self._member_id = member_id
         self._answer: Answer[FinishedJob] | None = None
         self._failure: BaseException | None = None
@@ -56,28 +55,7 @@ class LightJob:
             return JobStatus.COMPLETED
         return JobStatus.CANCELLED if isinstance(self._failure, JobCancelledError) else JobStatus.FAILED
 
-    def result(self, timeout_s: float | None = None) -> pa.Table:
-        """Wait for the job and return the rows of its only result sink; an empty table if it has none.
-
-        Args:
-            timeout_s: Seconds to wait; the job goes on when they have passed. None waits for ever.
-
-        Raises:
-            DeadlineError: The job still runs.
-            JobFailedError: A processor raised; names the vertex and the member.
-            JobCancelledError: It was cancelled.
-            InterfaceError: It has several result sinks: see :meth:`results`.
-        """
-        return only_result(self.job_id, self.results(timeout_s))
-
     def results(self, timeout_s: float | None = None) -> dict[str, pa.Table]:
-        """Wait for the job and return the rows of each result sink by the name of its vertex.
-
-        A table has no columns if its sink has received no batch.
-
-        Raises:
-            Error: As :meth:`result`.
-        """
         return read_results(self._wait(timeout_s))
 
     def metrics(self) -> list[dict[str, Any]]:
@@ -94,10 +72,6 @@ class LightJob:
             running = self._session.ask_member(self._member_id, GetJobMetrics(self.job_id)).message.metrics
             return [entry.to_dict() for entry in running]
         return [entry.to_dict() for entry in self._wait(None).message.metrics]
-
-    def logs(self) -> JobLog:
-        """As :meth:`secateur.Job.logs`."""
-        return read_job_log(self._session, self.job_id)
 
     @property
     def members_touched(self) -> list[str]:
@@ -130,9 +104,7 @@ class LightJob:
     def _wait(self, timeout_s: float | None) -> Answer[FinishedJob]:
         self._thread.join(timeout_s)
         if self._thread.is_alive():
-            raise DeadlineError(
-                f"job {self.job_id} has not ended within {timeout_s:g} s; it goes on: call result() again, or cancel()"
-            )
+            raise self._late(timeout_s)
         if self._answer is None:
             raise (
                 self._failure

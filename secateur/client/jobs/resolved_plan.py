@@ -62,8 +62,26 @@ class ResolvedPlan(JobPlacement, Drawable):
         return replace(self, vertices=vertices, edges=tuple(_with_flow(edge, offered, taken) for edge in self.edges))
 
     def to_text(self) -> str:
-        """List the participants, what each member runs and reads, and where rows are sent."""
-        return _plan_text(self)
+        """List the participants, then for each member what it runs and reads, then where rows are sent."""
+        lines = [*_head(self), *(f"{vertex.name}: {text}" for vertex in self.vertices for text in _scan_texts(vertex))]
+        for member in self.participants:
+            lines.append(f"{member}:")
+            lines += [
+                f"  {vertex.name} {_placed(placed)}"
+                for vertex in self.vertices
+                for placed in vertex.placed
+                if placed.member == member
+            ]
+        left_out = [vertex.name for vertex in self.vertices if not vertex.placed]
+        if left_out:
+            lines.append(f"left out, since no row can reach them: {', '.join(left_out)}")
+        if self.edges:
+            lines.append("edges:")
+            lines += [
+                f"  {edge.source} -> {edge.destination}: {', '.join([*edge.words, *_route(edge), *_edge_flow(edge)])}"
+                for edge in self.edges
+            ]
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain data, in the words of EXPLAIN (FORMAT JSON)."""
@@ -86,8 +104,11 @@ class ResolvedPlan(JobPlacement, Drawable):
         }
 
     def diagram(self) -> Diagram:
-        """A box for each vertex with the members it runs on, and an arrow for each edge."""
-        return _plan_diagram(self)
+        """A box for each vertex with a line for each of its members, faint if it is left out; an arrow for each edge.
+
+        Texts that do not fit are in the tooltips.
+        """
+        return Diagram(tuple(map(_box, self.vertices)), tuple(map(_arrow, self.edges)), tuple(_head(self)))
 
 
 def _with_work(placed: PlacedVertex, entry: Mapping[str, Any] | None) -> PlacedVertex:
@@ -120,29 +141,6 @@ def _plain_edge(edge: ResolvedEdge) -> dict[str, Any]:
     plain = _plain(edge)
     ends = {"from": plain.pop("source"), "to": plain.pop("destination")}
     return {**ends, **plain, "targets": [_plain(target) for target in edge.targets]}
-
-
-def _plan_text(plan: JobPlacement) -> str:
-    """List the participants, then for each member what it runs and reads, then where rows are sent."""
-    lines = [*_head(plan), *(f"{vertex.name}: {text}" for vertex in plan.vertices for text in _scan_texts(vertex))]
-    for member in plan.participants:
-        lines.append(f"{member}:")
-        lines += [
-            f"  {vertex.name} {_placed(placed)}"
-            for vertex in plan.vertices
-            for placed in vertex.placed
-            if placed.member == member
-        ]
-    left_out = [vertex.name for vertex in plan.vertices if not vertex.placed]
-    if left_out:
-        lines.append(f"left out, since no row can reach them: {', '.join(left_out)}")
-    if plan.edges:
-        lines.append("edges:")
-        lines += [
-            f"  {edge.source} -> {edge.destination}: {', '.join([*edge.words, *_route(edge), *_edge_flow(edge)])}"
-            for edge in plan.edges
-        ]
-    return "\n".join(lines)
 
 
 def _head(plan: JobPlacement) -> Iterator[str]:
@@ -222,14 +220,6 @@ def _listed(names: Sequence[str]) -> str:
 
 _MEMBERS_SHOWN_MAX: Final = 6
 _PARTITIONS_SHOWN_MAX: Final = 3
-
-
-def _plan_diagram(plan: JobPlacement) -> Diagram:
-    """Draw a box for each vertex with a line for each of its members, faint if it is left out.
-
-    Texts that do not fit are in the tooltips.
-    """
-    return Diagram(tuple(map(_box, plan.vertices)), tuple(map(_arrow, plan.edges)), tuple(_head(plan)))
 
 
 def _box(vertex: ResolvedVertex) -> DiagramNode:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from secateur import errors
-from secateur.client.execution.change import REPEATED, run_change, unanswered, unknown_outcome
+from secateur.client.execution.change import REPEATED, AskedBefore, change_in_frames, run_change, unknown_outcome
 from secateur.client.execution.execute import Retryable, execute, planned
 from secateur.client.execution.routing import MemberBatch
 from secateur.client.key_value.tables import KeyTable, RowKeys
@@ -199,8 +199,17 @@ def _delete_parts(table: KeyTable, parts: Mapping[int, list[list[Any]]]) -> int:
         batch.add(keys, (partition, encode_rows(given)))
         if batch.is_full:
             full.append(batches.pop(member))
-    deleted = _delete_together(table, rows.definition, [*full, *batches.values()])
-    return deleted + sum(execute(_Delete(table, keys)) for keys in alone)
+    deleted: list[int] = []
+
+    def asked(batch: MemberBatch[list[list[Any]]]) -> WriteMany:
+        writes = [(at, rows) for at, rows in batch.params]
+        return WriteMany(rows.definition.table_id, "delete", uuid.uuid4().hex, writes)
+
+    def delete(keys: list[list[Any]], before: AskedBefore | None) -> int:
+        return execute(_Delete(table, keys, before))
+
+    change_in_frames(table.session, rows.definition, [*full, *batches.values()], asked, delete, deleted.append)
+    return sum(deleted) + sum(delete(keys, None) for keys in alone)
 
 
 def _owner(table: KeyTable, rows: RowKeys, partition: int) -> str | None:
@@ -211,49 +220,22 @@ def _owner(table: KeyTable, rows: RowKeys, partition: int) -> str | None:
         return None
 
 
-def _delete_together(table: KeyTable, definition: TableDef, batches: Sequence[MemberBatch[list[list[Any]]]]) -> int:
-    asked = [
-        (
-            batch.member,
-            WriteMany(definition.table_id, "delete", uuid.uuid4().hex, [(at, rows) for at, rows in batch.params]),
-        )
-        for batch in batches
-    ]
-    deleted = 0
-    for batch, (_, message), answer in zip(batches, asked, table.session.answers_of(asked), strict=True):
-        done, unconfirmed, lost = unanswered(batch, answer, definition)
-        if not isinstance(answer, errors.Error):
-            deleted += sum(answer.message.rows)
-        for number, keys in enumerate(batch.positions[done:], done):
-            lost_answer = lost if number < done + unconfirmed else None
-            deleted += execute(_Delete(table, keys, message.id_of(number), lost_answer))
-    return deleted
-
-
 class _Delete(Retryable[int]):
     """A deletion of rows of one partition, with the same id in every attempt, so that it is made once.
 
     Args:
         table: The table.
         keys: The keys.
-        change_id: The id, if a member was asked for it before.
-        lost_answer: Why the answer of that member was lost, if it may have deleted the rows.
+        before: Under which id a member was asked for it already, and may have deleted the rows; None if none was.
     """
 
     repeated = REPEATED
 
-    def __init__(
-        self,
-        table: KeyTable,
-        keys: list[list[Any]],
-        change_id: str | None = None,
-        lost_answer: errors.MemberLostError | None = None,
-    ) -> None:
+    def __init__(self, table: KeyTable, keys: list[list[Any]], before: AskedBefore | None = None) -> None:
         self.session = table.session
         self._table = table
         self._keys = keys
-        self._change_id = change_id or uuid.uuid4().hex
-        self.lost_answer = lost_answer
+        self._change_id, self.lost_answer = before or (uuid.uuid4().hex, None)
 
     def attempt(self) -> int:
         rows = self._table.keys

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from secateur.client.execution.retry_policy import LOST_MEMBERS_MAX, cost_too_many
-from secateur.client.jobs.job import JobStatus
 from secateur.errors import (
     DataChangedError,
     Error,
@@ -22,6 +21,7 @@ from secateur.errors import (
     TopologyChangedError,
     UnreachableError,
 )
+from secateur.protocol.jobs import JobStatus
 
 RESTARTS_MAX: Final = 10
 """With the delays between them, restarts take several times as long as the controller needs to notice a dead member."""

@@ -11,11 +11,10 @@ from typing import Any, Final
 
 from msgspec.structs import asdict
 
-from secateur.client.jobs.job import JobStatus
 from secateur.cluster.controller.job_record import JobRecord
 from secateur.errors import Error, JobExistsError, LimitExceededError, UnknownJobError
 from secateur.protocol.job_description import JobConfig, JobPlacement, JobRequirements, OnMemberLost
-from secateur.protocol.jobs import ENDED_JOBS_MAX, JobRow, JobState, KeptJob
+from secateur.protocol.jobs import ENDED_JOBS_MAX, JobInfo, JobState, KeptJob
 from secateur.protocol.message import Failure
 from secateur.protocol.metrics import VertexMetrics
 from secateur.tracing import TraceContext
@@ -63,13 +62,13 @@ class RegisteredJob:
     plan: JobPlacement | None = None
     trace: TraceContext | None = None
 
-    def summary(self) -> JobRow:
+    def summary(self) -> JobInfo:
         """The description of a job that ``Connection.jobs`` shows."""
         record = self.record
-        return JobRow(
+        return JobInfo(
             job_id=self.job_id,
             name=self.config.name,
-            status=str(record.status),
+            status=record.status,
             attempt=record.attempt,
             coordinator=record.coordinator,
             submitted_s=self.submitted_s,
@@ -113,7 +112,7 @@ class RegisteredJob:
         error = None if state.failure is None else state.failure.to_error()
         record = JobRecord.kept(
             restarts=kept.config.on_member_lost == OnMemberLost.RESTART,
-            status=JobStatus(state.status),
+            status=state.status,
             attempt=state.attempt,
             coordinator=state.coordinator,
             error=error,

@@ -206,7 +206,7 @@ class ControllerJobs:
         """All jobs, newest first."""
         return Reply(protocol.Jobs(self.rows()))
 
-    def rows(self) -> list[protocol.JobRow]:
+    def rows(self) -> list[protocol.JobInfo]:
         """One row for each job, newest first."""
         return [job.summary() for job in self._registry]
 

@@ -145,9 +145,9 @@ class LiveMetrics:
         known = {(entry.vertex, entry.member) for entry in ended}
         return [*ended, *(entry for entries in live for entry in entries if (entry.vertex, entry.member) not in known)]
 
-    def counters(self, request: Request[jobs.GetJobCounters]) -> Reply[jobs.RunCounters]:
+    def counters(self, request: Request[jobs.GetJobCounters]) -> Reply[jobs.JobMetrics]:
         """The counters of a job on this member so far; empty when the job does not run here."""
-        return Reply(jobs.RunCounters(list(self._runtime.metrics(request.message.job))))
+        return Reply(jobs.JobMetrics(list(self._runtime.metrics(request.message.job))))
 
     async def _counters_of(self, member: str, job_id: str) -> list[VertexMetrics]:
         if member == self._runtime.member_id:

@@ -27,7 +27,7 @@ from secateur.protocol.catalog import (
     OwnerPages,
     RangePages,
     TakeTopology,
-    TopologyKnown,
+    TopologyAnswer,
 )
 from secateur.protocol.codec import decode
 from secateur.protocol.membership import (
@@ -287,9 +287,9 @@ class KnownMetadata:
         self._places = places
         self._plans = plans
 
-    def topology(self, _: Request[GetOwners]) -> Reply[TopologyKnown]:
+    def topology(self, _: Request[GetOwners]) -> Reply[TopologyAnswer]:
         """The owners of the newest topology."""
-        return Reply(TopologyKnown(self._membership.topology.outline))
+        return Reply(TopologyAnswer(topology=self._membership.topology.outline))
 
     def owner_pages(self, request: Request[GetOwnerPages]) -> Reply[OwnerPages]:
         """Owners of a large group."""

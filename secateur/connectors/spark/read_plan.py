@@ -45,6 +45,7 @@ from secateur.connectors.spark.endpoint import Endpoint
 from secateur.connectors.spark.read_values import QueryTask, ReadOptions, RowsAtMember, RowsTask, SnapshotTask
 from secateur.engine.kernels.duckdb.result_types import arrow_type
 from secateur.errors import Error, NotSupportedError, UnknownTableError
+from secateur.partitioning.types.arrow_layout import map_leaf_types
 from secateur.protocol.arrow_ipc import encode_table
 from secateur.protocol.snapshots import SnapshotPiece
 from secateur.protocol.statements import ResultColumn
@@ -136,7 +137,7 @@ def _inline(session: Session, snapshot: snapshots.Snapshot) -> list[InputPartiti
 
 
 def _plain(snapshot: snapshots.Snapshot) -> tuple[tuple[str, str], ...]:
-    return tuple((column.name, column.type) for column in snapshot.columns)
+    return tuple((column.name, column.type) for column in snapshot.statement.columns)
 
 
 def _with_kept_session(endpoint: Endpoint, work: Callable[[Session], R]) -> R:
@@ -291,25 +292,16 @@ def spark_schema(columns: Sequence[ResultColumn], never_null: Set[str] = frozens
     )
 
 
-def _spark_arrow(kind: pa.DataType, column: ResultColumn, *, is_part: bool = False) -> pa.DataType:
+def _spark_arrow(kind: pa.DataType, column: ResultColumn) -> pa.DataType:
     """The Arrow type of the Spark type that holds every value of an Arrow type."""
-    part = partial(_spark_arrow, column=column, is_part=True)
-    if kind in _WIDER:
-        return _WIDER[kind]
-    if kind == pa.uuid() and not is_part:
-        return pa.string()
-    if pa.types.is_interval(kind):
-        return pa.duration("us")
+    return pa.string() if kind == pa.uuid() else map_leaf_types(kind, partial(_spark_leaf, column=column))
+
+
+def _spark_leaf(kind: pa.DataType, column: ResultColumn) -> pa.DataType:
     if kind == pa.uuid():
         raise NotSupportedError(
             f"column {column.name!r} is of type {column.type}, which Spark does not have: name other columns, or read"
             f" a query that casts it to VARCHAR",
             column=column.name,
         )
-    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(part(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(part(field.type)) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(part(kind.key_type), part(kind.item_type))
-    return kind
+    return pa.duration("us") if pa.types.is_interval(kind) else _WIDER.get(kind, kind)

@@ -33,7 +33,7 @@ from secateur.errors import DataError, NotSupportedError, NullKeyError
 from secateur.partitioning.tables.conform import MissingColumns, conform
 from secateur.partitioning.tables.row_ids import check_writable
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.arrow_layout import empty_table
+from secateur.partitioning.types.arrow_layout import empty_table, map_leaf_types
 from secateur.partitioning.types.column_type import SqlType, TypeKind, type_of_arrow
 
 _PLAIN: dict[type[DataType], pa.DataType] = {
@@ -186,7 +186,7 @@ def column_type(spark_type: DataType, *, column: str) -> SqlType:
         DataError: No column type of ours holds such values.
     """
     try:
-        return type_of_arrow(_of_column(arrow_type(spark_type, column=column)))
+        return type_of_arrow(map_leaf_types(arrow_type(spark_type, column=column), _of_column))
     except NotSupportedError as error:
         raise DataError(
             f"column {column}: a table column cannot hold {spark_type.simpleString()}: {error.message}", column=column
@@ -194,15 +194,7 @@ def column_type(spark_type: DataType, *, column: str) -> SqlType:
 
 
 def _of_column(kind: pa.DataType) -> pa.DataType:
-    """The Arrow type with times of day and intervals as columns have them; Spark's times have nanoseconds as zeros."""
+    """Times of day and intervals as columns have them; Spark's times have nanoseconds as zeros."""
     if pa.types.is_duration(kind):
         return pa.month_day_nano_interval()
-    if kind == pa.time64("ns"):
-        return pa.time64("us")
-    if pa.types.is_list(kind):
-        return pa.list_(_of_column(kind.value_type))
-    if pa.types.is_map(kind):
-        return pa.map_(_of_column(kind.key_type), _of_column(kind.item_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_of_column(field.type)) for field in kind])
-    return kind
+    return pa.time64("us") if kind == pa.time64("ns") else kind

@@ -45,6 +45,21 @@ def map_leaves(array: pa.Array, converted: Callable[[pa.Array], pa.Array]) -> pa
     return converted(array)
 
 
+def map_leaf_types(kind: pa.DataType, converted: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The type with each of those inside that have no parts converted; the same object where none changes."""
+    if not pa.types.is_nested(kind):
+        return converted(kind)
+    parts = [kind.field(index) for index in range(kind.num_fields)]
+    replaced = [part.with_type(map_leaf_types(part.type, converted)) for part in parts]
+    if replaced == parts:
+        return kind
+    if pa.types.is_struct(kind):
+        return pa.struct(replaced)
+    if pa.types.is_map(kind):
+        return pa.map_(*replaced[0].type)
+    return pa.list_(replaced[0], kind.list_size if pa.types.is_fixed_size_list(kind) else -1)
+
+
 def with_parts(
     array: pa.Array, converted: Callable[[pa.Array, int], pa.Array], wanted: pa.DataType | None = None
 ) -> pa.Array:

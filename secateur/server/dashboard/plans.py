@@ -14,13 +14,14 @@ import pyarrow as pa
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict
 
-from secateur.client.jobs.job import Job, JobStatus
+from secateur.client.jobs.job import Job
 from secateur.client.jobs.resolved_plan import ResolvedPlan
 from secateur.drawing.diagram import Diagram, DiagramEdge, DiagramNode, abbreviated
 from secateur.drawing.quantity import count_text, duration_text
 from secateur.drawing.svg import layered_svg
 from secateur.errors import DeadlineError, Error, InternalError, ProgrammingError, PruningMismatchError
 from secateur.http.json_values import parameters_of
+from secateur.protocol.jobs import JobStatus
 from secateur.server.answers import status_of
 from secateur.server.dashboard.templating import MEMBERS, html_answer, rendered
 from secateur.server.forms import Params, SqlText

@@ -63,7 +63,6 @@ from secateur.protocol import (
     StageRows,
     Tables,
     TopologyAnswer,
-    TopologyKnown,
     WriteRows,
 )
 from secateur.wire import FrameServer, FrameService, Handled, Reply, Request, decode_table, encode_table
@@ -229,8 +228,8 @@ class _Member(_Party):
     def on_hello(self, _: Request[Any]) -> Reply[Greeting]:
         return Reply(Greeting(member=self.name))
 
-    def on_get_owners(self, _: Request[Any]) -> Reply[TopologyKnown]:
-        return Reply(TopologyKnown(self.cluster.topology))
+    def on_get_owners(self, _: Request[Any]) -> Reply[TopologyAnswer]:
+        return Reply(TopologyAnswer(topology=self.cluster.topology))
 
     def on_execute(self, request: Request[Execute]) -> Handled:
         asked = request.message

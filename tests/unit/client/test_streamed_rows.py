@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from secateur.client.dbapi import StreamedRows
+from secateur.client.dbapi import Rows
 from secateur.errors import MemberLostError
 from secateur.protocol import ResultColumn
 
@@ -42,9 +42,9 @@ def table(values: list[int]) -> pa.Table:
     return pa.table({"a": pa.array(values, pa.int64())})
 
 
-def rows(first: list[int], *rest: list[int] | Exception) -> StreamedRows:
+def rows(first: list[int], *rest: list[int] | Exception) -> Rows:
     to_come: Any = Parts(*rest)
-    return StreamedRows(table(first), to_come, COLUMNS)
+    return Rows(table(first), COLUMNS, to_come)
 
 
 def values(found: list[tuple[Any, ...]] | Iterator[tuple[Any, ...]]) -> list[Any]:
@@ -94,5 +94,5 @@ def test_an_error_comes_behind_the_rows_before_it() -> None:
 
 def test_closing_gives_up_the_rest() -> None:
     parts: Any = Parts([2])
-    StreamedRows(table([1]), parts, COLUMNS).close()
+    Rows(table([1]), COLUMNS, parts).close()
     assert parts.closed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from secateur.client.jobs import JobStatus
 from secateur.cluster.controller import (
     RESTARTS_MAX,
     AwaitAttemptEnd,
@@ -22,6 +21,7 @@ from secateur.errors import (
     MemberLostError,
     TopologyChangedError,
 )
+from secateur.protocol import JobStatus
 
 CANCELLED = JobCancelledError("on request")
 LATE = DeadlineError("too late")

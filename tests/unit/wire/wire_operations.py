@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from secateur.protocol import ANYBODY, Message, Notice, OperationBase, Server, Trait
+from secateur.protocol import Message, Notice, OperationBase, Server, TokenRole, Trait
 
 __all__ = [
     "BadDetails",
@@ -103,17 +103,17 @@ class Note(Notice, frozen=True):
 class WireOperation(OperationBase):
     """The operations."""
 
-    ECHO = 2001, Server.ANY, Echo, ANYBODY
-    LATER = 2002, Server.ANY, Later, ANYBODY
-    WAIT = 2003, Server.ANY, Wait, ANYBODY
-    PROMISE = 2020, Server.ANY, Promise, ANYBODY
-    WAIT_ABANDONED = 2004, Server.ANY, WaitAbandoned, ANYBODY, Trait.ABANDONABLE
-    STREAM = 2005, Server.ANY, Stream, ANYBODY, Trait.STREAMS
-    WHO = 2006, Server.ANY, Who, ANYBODY
-    UNSENDABLE = 2007, Server.ANY, Unsendable, ANYBODY
-    STOP = 2008, Server.ANY, Stop, ANYBODY
-    NONSENSE = 2009, Server.ANY, Nonsense, ANYBODY
-    BUG = 2010, Server.ANY, Bug, ANYBODY
-    BAD_DETAILS = 2011, Server.ANY, BadDetails, ANYBODY
-    ORDERS = 2012, Server.ANY, Orders, ANYBODY
-    NOTE = 2013, Server.ANY, Note, ANYBODY
+    ECHO = 2001, Server.ANY, Echo, TokenRole.CODE
+    LATER = 2002, Server.ANY, Later, TokenRole.CODE
+    WAIT = 2003, Server.ANY, Wait, TokenRole.CODE
+    PROMISE = 2020, Server.ANY, Promise, TokenRole.CODE
+    WAIT_ABANDONED = 2004, Server.ANY, WaitAbandoned, TokenRole.CODE, Trait.ABANDONABLE
+    STREAM = 2005, Server.ANY, Stream, TokenRole.CODE, Trait.STREAMS
+    WHO = 2006, Server.ANY, Who, TokenRole.CODE
+    UNSENDABLE = 2007, Server.ANY, Unsendable, TokenRole.CODE
+    STOP = 2008, Server.ANY, Stop, TokenRole.CODE
+    NONSENSE = 2009, Server.ANY, Nonsense, TokenRole.CODE
+    BUG = 2010, Server.ANY, Bug, TokenRole.CODE
+    BAD_DETAILS = 2011, Server.ANY, BadDetails, TokenRole.CODE
+    ORDERS = 2012, Server.ANY, Orders, TokenRole.CODE
+    NOTE = 2013, Server.ANY, Note, TokenRole.CODE

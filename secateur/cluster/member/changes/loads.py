@@ -85,7 +85,7 @@ class MemberLoads:
         """Keep aside here what another member keeps aside, which has it from a client or has found it."""
         return await self.stage_rows(request.message, await received_rows(request.payload))
 
-    async def stage_rows(self, asked: changes.StageRows | changes.StageCopy, rows: pa.Table) -> Reply[changes.RowCount]:
+    async def stage_rows(self, asked: changes.StageRows, rows: pa.Table) -> Reply[changes.RowCount]:
         """Stage rows as :meth:`stage` or :meth:`stage_copy` does, if this member has them already."""
         table_id, parts = asked.table_id, asked.parts
         if sum(count for _, count in parts) != rows.num_rows:

@@ -23,9 +23,9 @@ from secateur.cluster.peers import Peers
 from secateur.errors import TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import Topology
+from secateur.protocol.changes import RowCount
 from secateur.protocol.copies import (
     BuildCopies,
-    CopiedPiece,
     CountCopies,
     DropCopies,
     FetchCopy,
@@ -110,7 +110,7 @@ class BuiltCopies:
                 staged.append(StagedPiece(load_id, partition, attempt, are_keys, rows.num_rows))
         return Reply(OpenedCopies(self._store.data_version(table_id).published, copies, staged))
 
-    async def fetch(self, request: Request[FetchCopy]) -> Reply[CopiedPiece]:
+    async def fetch(self, request: Request[FetchCopy]) -> Reply[RowCount]:
         """Send a piece of the rows, or of the changes, that were fixed.
 
         Raises:
@@ -131,7 +131,7 @@ class BuiltCopies:
         )
         if not piece:
             fixed.pop(whole, None)
-        return Reply(CopiedPiece(piece), payload)
+        return Reply(RowCount(piece), payload)
 
     async def count(self, request: Request[CountCopies]) -> Reply[Acknowledged]:
         """Acknowledge no change from now on that the new copies of a member do not have.
