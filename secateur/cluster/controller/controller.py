@@ -29,7 +29,7 @@ from secateur.cluster.controller.system_tables import SystemTables
 from secateur.cluster.controller.table_checks import ControllerTableChecks
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.takeover import Takeover
-from secateur.cluster.controller.view_commands import ExternalTableCommands, ViewCommands
+from secateur.cluster.controller.view_commands import ExternalTableCommands
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
 from secateur.cluster.loop_thread import BackgroundTasks, threads_end
 from secateur.cluster.member.changes.change_turns import ChangeTurns, full_table
@@ -99,13 +99,12 @@ class Controller:
         self._schemes = ThreadPoolExecutor(1, thread_name_prefix="secateur-schemes")
         replies = StatementReplies(settings.plan_cache_max, settings.cost_model)
         tables = self._table_commands = TableCommands(state, loads, joining.loads.shared, statistics, self._schemes)
-        views = ViewCommands(state)
         allow_code = settings.accepts_code
-        external = self._external_tables = ExternalTableCommands(state, views.adopt, allow_code=allow_code)
+        external = self._external_tables = ExternalTableCommands(state, allow_code=allow_code)
         self._jobs = ControllerJobs(
             self._peers, lambda: state.topology, self._group_of, state.check_member, allow_code=allow_code
         )
-        self._commands = ControllerCommands(state, tables, views, external, self._jobs, requests)
+        self._commands = ControllerCommands(state, tables, external, self._jobs, requests)
         statements = self._statements = StatementRequests(
             state, statistics, replies, self._commands, external, requests, settings.planning_timeout_s
         )
@@ -117,7 +116,6 @@ class Controller:
             state,
             self._peers,
             tables,
-            views,
             self._begin_epoch,
             self._resume,
             is_over=not (is_recovering or is_cold_start),
