@@ -287,7 +287,7 @@ def batches_at(transport: HttpTransport, path: str, query: dict[str, Any]) -> It
     Raises:
         Error: It failed, or its rows are not there any more.
     """
-    with transport.streamed(path, query, 0.0) as (kind, file):
+    with transport.streamed(path, query) as (kind, file):
         if kind == ARROW_TYPE:
             _, batches = decode_batches(file)
             for batch in batches:
