@@ -358,8 +358,3 @@ class MemberWatch:
         if watched.stalled_s >= self._stall_s:
             return f"its event loop has stood still for {watched.stalled_s:.1f} s"
         return "it had to be removed, and its lease has ended"
-
-    def silent_s(self, member: str) -> float:
-        """Return how long a member has been silent; infinite for one that was removed."""
-        watched = self._watched.get(member)
-        return math.inf if watched is None else watched.silent_s
