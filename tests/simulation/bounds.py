@@ -40,8 +40,8 @@ def kept_by_member(member: Member, topology: Topology, table_ids: set[int]) -> I
 
 def kept_by_controller(controller: Controller) -> Iterator[str]:
     """What the controller has that is over."""
-    if controller._state.draining:
-        yield f"members are to leave still: {sorted(controller._state.draining)}"
+    if controller._state.leaving.draining:
+        yield f"members are to leave still: {sorted(controller._state.leaving.draining)}"
     if controller._state.joining:
         yield f"members are about to join still: {controller._state.joining}"
 

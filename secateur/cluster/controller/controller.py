@@ -92,7 +92,7 @@ class Controller:
         )
         loads = self._loads = LoadPublisher(state, state.has_member)
         joining = self._joining = Joining(state, settings, loads.numbers)
-        self._rebalancer = Rebalancer(state, joining, state.events, is_on=settings.rebalancing)
+        self._rebalancer = Rebalancer(state, joining, is_on=settings.rebalancing)
         statistics = self._statistics = StatisticsCache(self._peers, self._served)
         self._background = BackgroundTasks()
         requests = RunningRequests()

@@ -16,7 +16,6 @@ from contextlib import AsyncExitStack
 from typing import Final
 
 from secateur.cluster.controller.cluster_state import ClusterState
-from secateur.cluster.controller.history import EventLog
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.membership import CopiesDropped, CopiesMoved, CopiesWanted, CopyLost, PrimariesMoved
 from secateur.cluster.controller.rebalancing import CopiesOfGroup, CopyMove, Move, empty, moves_of
@@ -42,14 +41,13 @@ class Rebalancer:
     Args:
         state: Tables, members and owners.
         joining: Its lock keeps publications away while copies are built.
-        events: Is told what was done.
         is_on: Whether copies are built and moved at all.
     """
 
-    def __init__(self, state: ClusterState, joining: Joining, events: EventLog, *, is_on: bool) -> None:
+    def __init__(self, state: ClusterState, joining: Joining, *, is_on: bool) -> None:
         self._state = state
         self._joining = joining
-        self._events = events
+        self._events = state.events
         self._is_on = is_on
         self._lost_copies: set[tuple[int, int, str]] = set()
         self._settled_at: object = None
@@ -175,9 +173,9 @@ class Rebalancer:
         Moves to them that were decided before have ended: nobody else carries out moves.
         """
         state = self._state
-        if state.draining:
+        if state.leaving.draining:
             async with state.changing:
-                found = empty(state.topology, self._wanted(), state.draining)
+                found = empty(state.topology, self._wanted(), state.leaving.draining)
                 if found:
                     state.leaving = state.leaving.found_empty(found, state.topology.member_ids)
         if not state.leaving.drained <= self._kept_drained:

@@ -25,11 +25,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from secateur.cluster.controller.catalog import Catalog, by_folded_name, encoded_table
-from secateur.cluster.controller.leaving import Leaving
+from secateur.cluster.controller.leaving import NOBODY_LEAVES, Leaving
 from secateur.cluster.controller.stream_batches import StreamBatches
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.partitioning.topology.topology import Topology
@@ -213,16 +213,16 @@ def _going_on(record: ClusterRecord, reports: Mapping[str, MemberReport], lost: 
 class RestOfState:
     """The state of the controller but for members and owners; the fields are those of :class:`ControllerState`."""
 
-    catalog: Catalog
-    changing: TableDef | None
-    changing_for: str | None
-    pruning: Pruning
-    last_member: int
-    done: tuple[str, ...]
-    streams: StreamBatches
-    access: AccessRecord
-    leaving: Leaving
-    last_loads: Mapping[str, Mapping[int, LastLoad]]
+    catalog: Catalog = field(default_factory=Catalog)
+    changing: TableDef | None = None
+    changing_for: str | None = None
+    pruning: Pruning = Pruning.ON
+    last_member: int = 0
+    done: tuple[str, ...] = ()
+    streams: StreamBatches = field(default_factory=StreamBatches)
+    access: AccessRecord = field(default_factory=AccessRecord)
+    leaving: Leaving = NOBODY_LEAVES
+    last_loads: Mapping[str, Mapping[int, LastLoad]] = field(default_factory=dict)
 
 
 class RecordEncoder:
