@@ -78,7 +78,7 @@ def statements_at_controller(controller: Controller) -> Iterator[str]:
     planning = statements._planning
     for what, held in (
         ("requests", [request.statement for request in statements._requests.rows()]),
-        ("plannings", [*planning._turns, *planning._behind, *planning._running]),
+        ("plannings", [*planning._queues, *planning._running]),
         ("turns of changes", list(publications._turns._turns)),
         ("commands", [request for request, command in controller._commands._running.items() if not command.done()]),
         ("loads that are published", list(controller._loads._publishing)),
