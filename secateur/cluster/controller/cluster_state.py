@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -327,6 +327,21 @@ class ClusterState:
                 if not operation_of(message).is_idempotent or not await self.still_there(member_id):
                     raise
 
+    async def call_all(
+        self, message: Callable[[str], Message[R]], members: Iterable[str] | None = None
+    ) -> dict[str, R | BaseException]:
+        """Send a request to all members at once; return the answers and errors, when the last one has come.
+
+        Args:
+            message: Makes the request to a member.
+            members: Those that are asked; None for all of this moment.
+        """
+        asked = self._topology.member_ids if members is None else tuple(members)
+        outcomes = await asyncio.gather(
+            *(self.call(member_id, message(member_id)) for member_id in asked), return_exceptions=True
+        )
+        return dict(zip(asked, outcomes, strict=True))
+
     # -- who lives
 
     def has_member(self, member_id: str) -> bool:
@@ -422,3 +437,17 @@ class ClusterState:
     def _stir(self) -> None:
         self._beat.set()
         self._beat = asyncio.Event()
+
+
+def answers_of(outcomes: Mapping[str, R | BaseException]) -> list[R]:
+    """The answers of members, if all have answered.
+
+    Raises:
+        Error: That of the first one that has not.
+    """
+    answers = []
+    for outcome in outcomes.values():
+        if isinstance(outcome, BaseException):
+            raise outcome
+        answers.append(outcome)
+    return answers

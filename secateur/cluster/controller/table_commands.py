@@ -330,14 +330,10 @@ class TableCommands:
         before, leaving = self._state.topology, self._state.leaving
         topology = self._state.after(event)
         self._state.spend_id(table.table_id)
-        outcomes = await asyncio.gather(
-            *(
-                self._state.call(member_id, CreateStoredTable(definition, copies_of(topology, table, member_id)))
-                for member_id in topology.member_ids
-            ),
-            return_exceptions=True,
+        outcomes = await self._state.call_all(
+            lambda member_id: CreateStoredTable(definition, copies_of(topology, table, member_id))
         )
-        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        failures = [outcome for outcome in outcomes.values() if isinstance(outcome, BaseException)]
         # Nothing is awaited between this look at what the owners depend on and their becoming owners.
         if not failures and self._state.topology is before and self._state.leaving == leaving:
             await self._state.advance(event)
@@ -433,14 +429,15 @@ class TableCommands:
         it in memory, and writes everything as soon as it can.
         """
         catching_up = CatchUp(await encoded_table(table), (), is_current=True)
-        for member_id in behind:
-            try:
-                await self._state.call(member_id, catching_up)
-            except DiskError as error:
+        outcomes = await self._state.call_all(lambda _: catching_up, behind)
+        for member_id, error in outcomes.items():
+            if isinstance(error, DiskError):
                 _log.warning("member %s has not written ALTER TABLE %s yet: %s", member_id, table.name, error)
-            except Error as error:
+            elif isinstance(error, Error):
                 _log.warning("member %s does not follow ALTER TABLE %s: %s", member_id, table.name, error)
                 self._state.condemn(member_id)
+            elif isinstance(error, BaseException):
+                raise error
 
     async def settle_tables(self, known: Mapping[str, Iterable[int]]) -> None:
         """Remove what is left of commands that an earlier controller had not completed, or not acknowledged.
@@ -486,11 +483,7 @@ class TableCommands:
 
         Once that has returned, one that does not stay answers for it no more either: its lease has ended.
         """
-        drop = DropStoredTable(table.table_id)
-        await asyncio.gather(
-            *(self._state.call(member_id, drop) for member_id in self._state.topology.member_ids),
-            return_exceptions=True,
-        )
+        await self._state.call_all(lambda _: DropStoredTable(table.table_id))
         await self._state.all_reached()
 
 

@@ -291,12 +291,9 @@ class Takeover:
 
     async def _reports_again(self) -> dict[str, MemberReport]:
         """The newest reports of the members; a member that is lost on the way is left out."""
-        members = self._state.topology.member_ids
-        answers = await asyncio.gather(
-            *(self._state.call(member_id, GetReport()) for member_id in members), return_exceptions=True
-        )
+        outcomes = await self._state.call_all(lambda _: GetReport())
         return {
             member_id: answer
-            for member_id, answer in zip(members, answers, strict=True)
+            for member_id, answer in outcomes.items()
             if isinstance(answer, MemberReport) and member_id in self._state.topology.member_ids
         }

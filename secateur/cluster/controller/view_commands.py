@@ -39,9 +39,7 @@ async def adopt(state: ClusterState, catalog: Catalog) -> None:
 async def tell(state: ClusterState, catalog: Catalog) -> None:
     """Tell every member that stays of the views, types and external tables of a catalog."""
     known = AdoptViews(catalog.version, catalog.adopted_ids)
-    await asyncio.gather(
-        *(state.call(member_id, known) for member_id in state.topology.member_ids), return_exceptions=True
-    )
+    await state.call_all(lambda _: known)
     await state.all_reached()
 
 
