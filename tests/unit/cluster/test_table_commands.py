@@ -356,4 +356,5 @@ def test_members_follow_a_lost_alter_table_all_at_once() -> None:
         async with asyncio.timeout(10):  # neither answers before the other is asked
             await world.commands.follow(TABLE, ["m1", "m3"])
 
-    assert [run(follow).asked(member) for member in ("m1", "m2", "m3")] == [[CatchUp], [], [CatchUp]]
+    world = run(follow)
+    assert [world.asked(member) for member in ("m1", "m2", "m3")] == [[CatchUp], [], [CatchUp]]
