@@ -101,9 +101,7 @@ class Controller:
         tables = self._table_commands = TableCommands(state, loads, joining.loads.shared, statistics, self._schemes)
         allow_code = settings.accepts_code
         external = self._external_tables = ExternalTableCommands(state, allow_code=allow_code)
-        self._jobs = ControllerJobs(
-            self._peers, lambda: state.topology, self._group_of, state.check_member, allow_code=allow_code
-        )
+        self._jobs = ControllerJobs(state, self._peers, allow_code=allow_code)
         self._commands = ControllerCommands(state, tables, external, self._jobs, requests)
         statements = self._statements = StatementRequests(
             state, statistics, replies, self._commands, external, requests, settings.planning_timeout_s
@@ -423,9 +421,6 @@ class Controller:
         self._state.events.add("copy_lost", lost.member, f"partition {lost.partition} of {name} is out of sync")
         await self._rebalancer.copy_lost(lost.table_id, lost.partition, lost.member)
         return Reply(Versions(**self._versions()))
-
-    def _group_of(self, table: str) -> str:
-        return self._state.catalog.table(table).scheme.affinity_group()
 
     async def _watch(self) -> None:
         """Detect lost members that no process has reported."""
