@@ -52,7 +52,7 @@ _FILES = {
     "publication_numbers": ["PublicationNumbers"],
     "publications": ["LoadAnswers", "StreamPublisher"],
     "alteration": ["TableAlterer"],
-    "rebalancing": ["CopiesOfGroup", "CopyMove", "Move", "empty", "moves_of"],
+    "rebalancing": ["CopiesOfGroup", "Move", "empty", "moves_of"],
     "standby": ["is_free", "serve_when_free"],
     "statistics_cache": ["StatisticsCache"],
     "stream_batches": ["StreamBatches"],

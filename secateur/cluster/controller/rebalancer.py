@@ -18,7 +18,7 @@ from typing import Final
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.membership import CopiesDropped, CopiesMoved, CopiesWanted, CopyLost, PrimariesMoved
-from secateur.cluster.controller.rebalancing import CopiesOfGroup, CopyMove, Move, empty, moves_of
+from secateur.cluster.controller.rebalancing import CopiesOfGroup, Move, empty, moves_of
 from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.errors import Error, TopologyChangedError
 from secateur.partitioning.topology.topology import MemberAddress, Topology
@@ -213,7 +213,7 @@ class Rebalancer:
 
     async def _carry_out(self, move: Move) -> None:
         match move:
-            case CopyMove():
+            case CopiesMoved():
                 await self._move_copies(move)
             case PrimariesMoved(group, moves):
                 async with self._state.changing:
@@ -231,7 +231,7 @@ class Rebalancer:
                 async with self._state.changing:
                     await self._state.advance(move)
 
-    async def _move_copies(self, move: CopyMove) -> None:
+    async def _move_copies(self, move: CopiesMoved) -> None:
         """Build copies on a member, and make it their owner."""
         partitions = move.partitions
         async with self._joining.loads.alone(), AsyncExitStack() as held:
@@ -247,10 +247,8 @@ class Rebalancer:
                     await held.enter_async_context(self._state.changing)
                 self._check(move.group, partitions, tables)
                 self._check_still(move, tables, self._state.topology)
-                await self._state.advance(
-                    CopiesMoved(move.group, move.target, move.moves),
-                    first={move.source} if any(replaced == move.source for _, replaced in move.moves) else (),
-                )
+                is_successor = any(replaced == move.source for _, replaced in move.moves)
+                await self._state.advance(move, first={move.source} if is_successor else ())
             except Exception:
                 await self._tell(move.source, protocol.ForgetCopies(tables, partitions, move.target, attempt))
                 await self._tell(move.target, protocol.DropCopies(tables, partitions, attempt))
@@ -263,7 +261,7 @@ class Rebalancer:
         for member, dropped in replaced.items():
             await self._drop(move.group, member, dropped)
 
-    def _check_still(self, move: CopyMove, tables: Sequence[int], topology: Topology) -> None:
+    def _check_still(self, move: CopiesMoved, tables: Sequence[int], topology: Topology) -> None:
         """Refuse to make a member an owner if its copies may lack a write.
 
         Raises:
