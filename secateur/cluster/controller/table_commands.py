@@ -196,7 +196,7 @@ class TableCommands:
             if not if_exists or self._state.catalog.index_holder(name) is not None:
                 self._state.catalog = self._state.catalog.without_index(name)
 
-    async def alter(self, name: str, changes: Sequence[RangeChange]) -> TableDef:
+    async def alter(self, name: str, changes: Sequence[RangeChange]) -> None:
         """Change the ranges of a table: all the changes, or an error and none.
 
         Raises:
@@ -212,9 +212,9 @@ class TableCommands:
             change = partial(
                 alter_ranges, before.scheme, changes, types=types, primary_key=before.primary_key, table=before.name
             )
-            return await self._change_ranges(before, change)
+            await self._change_ranges(before, change)
 
-    async def alter_columns(self, name: str, changes: Sequence[ColumnChange]) -> TableDef:
+    async def alter_columns(self, name: str, changes: Sequence[ColumnChange]) -> None:
         """Change the columns of a table, or its name: all the changes, or an error and none.
 
         Writes wait meanwhile. First those that are on their way come to an end: a copy that cannot make one is counted
@@ -238,7 +238,8 @@ class TableCommands:
                     self._state.changing,
                 ):
                     if self._state.catalog.find(name) is table:
-                        return await self._alter_at_members(table, changes)
+                        await self._alter_at_members(table, changes)
+                        return
             except (*GONE, TopologyChangedError) as error:
                 member_id = error.details.get("member")
                 if isinstance(member_id, str):
@@ -247,10 +248,10 @@ class TableCommands:
                     raise
         raise _unsettled(f"ALTER TABLE {name}")
 
-    async def _alter_at_members(self, before: TableDef, changes: Sequence[ColumnChange]) -> TableDef:
+    async def _alter_at_members(self, before: TableDef, changes: Sequence[ColumnChange]) -> None:
         state, done = self._state, altered(before, changes, datetime.now(UTC))
         if done.table == before:
-            return before
+            return
         check_columns(state.access, before, done.table)
         if not before.replicated:
             live = before.scheme.live_partitions().tolist()
@@ -276,7 +277,6 @@ class TableCommands:
         state.access = with_renamed(state.access, before, after)
         self._loads.altered(before.table_id)
         self._statistics.forget(before.table_id)
-        return after
 
     async def make_ranges(self, name: str, table_id: int, cells: Sequence[Any]) -> None:
         """Make the ranges for rows that are about to be written to a table with EVERY.
@@ -344,18 +344,17 @@ class TableCommands:
             raise refusals[0]
         return False
 
-    async def _change_ranges(self, before: TableDef, change: Callable[[], PartitionScheme]) -> TableDef:
+    async def _change_ranges(self, before: TableDef, change: Callable[[], PartitionScheme]) -> None:
         # With many ranges this takes its time, which the event loop does not have.
         scheme = await asyncio.get_running_loop().run_in_executor(self._executor, lambda: _resolved(change()))
         if scheme is before.scheme:
-            return before
+            return
         for tries_left in reversed(range(_TRIES_MAX)):
             if await self._change_at_members(before, scheme, is_last=not tries_left):
                 break
         else:
             raise _unsettled(f"the change of ranges of {before.name}")
         await self._forget_owners(before.scheme.affinity_group())
-        return self._state.catalog.table(before.name)
 
     async def _change_at_members(self, before: TableDef, scheme: PartitionScheme, *, is_last: bool) -> bool:
         """Give new ranges owners and tell the members; False when one of them was out of reach, or lost meanwhile.
