@@ -13,7 +13,7 @@ import pyarrow as pa
 from secateur.client.jobs.job import JobInfo, JobLog, JobStatus, LogLine
 from secateur.client.jobs.submittable import Submittable
 from secateur.errors import ParameterError
-from secateur.http.http_statement import HttpResult, Submitted, batches_at, read_result
+from secateur.http.http_statement import HttpResult, Items, Submitted, batches_at, read_result
 from secateur.http.http_transport import HttpTransport
 from secateur.protocol.job_description import JobConfig
 
@@ -49,10 +49,6 @@ class _Lines(msgspec.Struct, frozen=True):
     items: list[LogLine]
     dropped: int
     silent: list[str]
-
-
-class _Metrics(msgspec.Struct, frozen=True):
-    items: list[dict[str, Any]]
 
 
 class HttpJob(Submitted[JobInfo]):
@@ -95,7 +91,7 @@ class HttpJob(Submitted[JobInfo]):
 
     def metrics(self) -> list[dict[str, Any]]:
         """The work of each vertex on each member so far, as :meth:`secateur.client.Job.metrics` has it."""
-        return self._transport.read("GET", f"{self._path}/metrics", _Metrics).items
+        return self._transport.read("GET", f"{self._path}/metrics", Items[dict[str, Any]]).items
 
     def logs(self, limit: int = 1000) -> JobLog:
         """Return the lines that its processors have logged so far.

@@ -30,9 +30,16 @@ if TYPE_CHECKING:
 
 
 Info = TypeVar("Info")
+"""What is known of a thing at one moment."""
 
 _ROWS_SHOWN_MAX: Final = 20
 _EMPTY: Final = pa.table({})
+
+
+class Items(msgspec.Struct, Generic[Info], frozen=True):
+    """A list of all that the server has of a kind."""
+
+    items: list[Info]
 
 
 class _Column(msgspec.Struct, frozen=True):

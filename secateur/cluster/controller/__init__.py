@@ -31,11 +31,8 @@ _FILES = {
     "leaving": ["Leaving"],
     "loads": ["LoadPublication", "LoadPublisher"],
     "membership": [
-        "CopiesDropped",
         "CopiesMoved",
-        "CopiesWanted",
         "CopyLost",
-        "Event",
         "MemberJoined",
         "MemberLost",
         "MemberReturned",

@@ -108,7 +108,7 @@ class PlanningThreads:
         for planning in waiting:
             planning.result.cancel()
         if running is not None:
-            self._interrupt(running, asyncio.get_running_loop(), _INTERRUPT_S)
+            self._interrupt(running)
 
     async def close(self) -> None:
         """Cancel everything.
@@ -128,7 +128,7 @@ class PlanningThreads:
             planning.result.cancel()
         if running:
             for planning in running:
-                self._interrupt(planning, asyncio.get_running_loop(), _INTERRUPT_S)
+                self._interrupt(planning)
             ending = [asyncio.wrap_future(planning.result) for planning in running]
             for future in ending:
                 future.add_done_callback(_look_at)
@@ -160,7 +160,6 @@ class PlanningThreads:
 
         It does not wait for a thread while its own client is being served.
         """
-        loop = asyncio.get_running_loop()
         with self._lock:
             if (
                 self._closed
@@ -170,16 +169,15 @@ class PlanningThreads:
                 return
             if not self._idle and len(self._threads) < _THREADS_MAX:
                 self._start_thread()
-        loop.call_later(_HELD_UP_S, self._help, planning)
+        asyncio.get_running_loop().call_later(_HELD_UP_S, self._help, planning)
 
     def _end_overdue(self, planning: _Planning) -> None:
         """Answer a planning that has taken too long, and cancel it; one that has not yet is looked at again later."""
         if planning.result.done():
             return
-        loop = asyncio.get_running_loop()
         taken_s = 0.0 if planning.begun_s is None else time.monotonic() - planning.begun_s
         if taken_s < self._timeout_s:
-            loop.call_later(self._timeout_s - taken_s, self._end_overdue, planning)
+            asyncio.get_running_loop().call_later(self._timeout_s - taken_s, self._end_overdue, planning)
             return
         with suppress(InvalidStateError):  # it has just ended
             planning.result.set_exception(
@@ -189,7 +187,7 @@ class PlanningThreads:
                     limit="planning_timeout_s",
                 )
             )
-            self._interrupt(planning, loop, _INTERRUPT_S)
+            self._interrupt(planning)
 
     def _start_thread(self) -> None:
         # Daemons: a planning that cannot be interrupted must not keep the process from ending.
@@ -242,7 +240,7 @@ class PlanningThreads:
             if planning in self._queues.get(planning.client, ()):
                 self._leave_queue(planning)
                 return
-        self._interrupt(planning, asyncio.get_running_loop(), _INTERRUPT_S)
+        self._interrupt(planning)
 
     def _leave_queue(self, planning: _Planning) -> None:
         queue = self._queues[planning.client]
@@ -251,13 +249,13 @@ class PlanningThreads:
         if not queue:
             del self._queues[planning.client]
 
-    def _interrupt(self, planning: _Planning, loop: asyncio.AbstractEventLoop, delay_s: float) -> None:
+    def _interrupt(self, planning: _Planning, delay_s: float = _INTERRUPT_S) -> None:
         """Again and again, since DuckDB forgets an interrupt that comes between two steps of a statement."""
         planning.cancellation.cancel()
         with self._lock:
             is_running = self._running.get(planning.client) is planning
-        if is_running and not loop.is_closed():
-            loop.call_later(delay_s, self._interrupt, planning, loop, 2 * delay_s)
+        if is_running:
+            asyncio.get_running_loop().call_later(delay_s, self._interrupt, planning, 2 * delay_s)
 
 
 def _look_at(future: asyncio.Future[Any]) -> None:
