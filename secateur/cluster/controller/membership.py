@@ -227,12 +227,10 @@ def advance(topology: Topology, event: Event, leaving: Leaving = NOBODY_LEAVES) 
         case RangesChanged(before, after):
             return _with_ranges(topology, before, after, leaving)
         case OwnersForgotten(group):
+            if group not in topology.owners:
+                return topology
             owners = {name: ownership for name, ownership in topology.owners.items() if name != group}
-            return (
-                topology
-                if len(owners) == len(topology.owners)
-                else Topology(topology.version + 1, topology.members, owners)
-            )
+            return Topology(topology.version + 1, topology.members, owners)
         case SettingChanged():
             return Topology(topology.version + 1, topology.members, topology.owners)
         case _:
