@@ -5,12 +5,10 @@ from __future__ import annotations
 import io
 import os
 import ssl
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any, Final, TypeVar, cast
-from weakref import WeakSet
 
 try:
     import httpx
@@ -130,8 +128,7 @@ class HttpTransport:
         self._silence_s = silence_s
         self._sni = {} if tls is None or tls.server_name is None else {"sni_hostname": tls.server_name}
         self._tls = Tls() if tls is None else tls
-        self._http: httpx.Client | None = self._unconnected()
-        _transports.add(self)
+        self._http, self._process = self._unconnected(), os.getpid()
 
     def answer(
         self,
@@ -208,18 +205,14 @@ class HttpTransport:
         """Close the connections."""
         self._client.close()
 
-    def leave_to_parent(self) -> None:
-        """Let go of the connections, in a process that was forked: each would get answers to requests of the other.
-
-        They are not closed, as another thread of the parent may have held their lock.
-        """
-        if self._http is not None and not self._http.is_closed:
-            self._http = None
-
     @property
     def _client(self) -> httpx.Client:
-        if self._http is None:
-            self._http = self._unconnected()
+        """The connections of this process: a forked one would get answers to requests of the other.
+
+        Those of the other are not closed here, as another thread of it may have held their lock.
+        """
+        if self._process != os.getpid() and not self._http.is_closed:
+            self._http, self._process = self._unconnected(), os.getpid()
         return self._http
 
     def _unconnected(self) -> httpx.Client:
@@ -382,16 +375,3 @@ def _checked(url: str) -> str:
         hint = "; that is the address of a cluster, for secateur.connect" if found.scheme == "secateur" else ""
         raise InterfaceError(f"{url!r} is no URL of an HTTP server: pass http://host:port, or https://host:port{hint}")
     return str(url).rstrip("/")
-
-
-_transports: Final[WeakSet[HttpTransport]] = WeakSet()
-"""All of this process."""
-
-
-def _leave_connections() -> None:
-    for transport in list(_transports):
-        transport.leave_to_parent()
-
-
-if sys.platform != "win32":
-    os.register_at_fork(after_in_child=_leave_connections)
