@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 from uuid import uuid4
 
 from msgspec import structs
@@ -38,6 +38,7 @@ _IF_TAKEN: Final = {
 _FILE_ENDINGS: Final = (".parquet", ".csv", ".tsv", ".json", ".ndjson", ".jsonl", ".gz", ".zst")
 
 
+Relation: TypeAlias = TableDef | ViewDef | ExternalTable
 N = TypeVar("N", TableDef, ViewDef, ExternalTable, NamedType)
 
 
@@ -109,7 +110,7 @@ class Catalog:
             *(named.type_id for named in self.types.values()),
         ]
 
-    def relation(self, name: str) -> TableDef | ViewDef | ExternalTable:
+    def relation(self, name: str) -> Relation:
         """The table, view or external table of that name without regard to case.
 
         Raises:
@@ -117,19 +118,15 @@ class Catalog:
         """
         found = self.find_relation(name.casefold())
         if found is None:
-            known: dict[str, TableDef | ViewDef | ExternalTable] = {
-                **self.by_name,
-                **self.views,
-                **self.external_tables,
-            }
+            known: dict[str, Relation] = {**self.by_name, **self.views, **self.external_tables}
             raise UnknownTableError(f"table {name!r} does not exist; {self._hint(name, known)}", table=name)
         return found
 
-    def find_relation(self, folded: str) -> TableDef | ViewDef | ExternalTable | None:
+    def find_relation(self, folded: str) -> Relation | None:
         """The table, view or external table of a case-folded name, or None."""
         return self.by_name.get(folded) or self.views.get(folded) or self.external_tables.get(folded)
 
-    def _hint(self, name: str, known: Mapping[str, TableDef | ViewDef | ExternalTable]) -> str:
+    def _hint(self, name: str, known: Mapping[str, Relation]) -> str:
         if name.casefold().endswith(_FILE_ENDINGS):
             path = name.replace("'", "''")
             return f"a file is read where the client is: COPY table FROM '{path}'"
