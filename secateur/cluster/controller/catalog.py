@@ -333,7 +333,8 @@ class Catalog:
         known = {"table": self.by_name, "view": self.views, "external table": self.external_tables}
         taken = next((kind for kind, relations in known.items() if name.casefold() in relations), None)
         if taken is not None and (taken != wanted or not or_replace):
-            advice = _IF_TAKEN[taken] if taken == wanted else "tables and views share their names: choose another one"
+            shared = "tables and views share their names: DROP it first, or choose another one"
+            advice = _IF_TAKEN[taken] if taken == wanted else shared
             raise TableExistsError(f"{taken} {name!r} exists already; {advice}", table=name)
 
     def _referred(self, table: TableDef) -> TableDef:
