@@ -334,7 +334,7 @@ def _naming_unknown_settings(function: Callable[P, Cluster]) -> Callable[P, Clus
 
 
 @_naming_unknown_settings
-def start(
+def start(  # noqa: D417
     members: int = DEFAULTS.members,
     runtime: Literal["ray", "embedded"] = "ray",
     *,
@@ -380,60 +380,27 @@ def start(
 ) -> Cluster:
     """Start a cluster and return when all members serve.
 
+    The arguments that are not below are fields of :class:`~secateur.cluster.settings.ClusterSettings`; docs/settings.md
+    has the table. A ``data_directory`` that is not absolute begins at the current directory.
+
     Args:
         members: How many members.
         runtime: ``"ray"`` runs them as Ray actors, on the Ray that this process is connected to, on that of
             ``ray_address``, or else on one that is started for this process alone; ``"embedded"`` in this process,
             without Ray.
-        ray_address: As :attr:`ClusterSettings.ray_address <secateur.cluster.settings.ClusterSettings>`, and so are all
-            others but ``token``; docs/settings.md has the table.
         detached: Whether the cluster outlives this process, on the Ray of ``ray_address``. :func:`attach` finds it in
             any process, by its ``name``, and :meth:`Cluster.stop` ends it.
         name: The name of a detached cluster, of which one may run on a Ray.
         token: Left out, or None, it is made at random: connections and Spark writes of this process carry it by
             themselves, other processes need ``cluster.token``. ``""`` is a cluster without a secret, which every
             process that reaches its port may read and write, and which therefore runs no Python functions of clients.
-        tls: As there.
-        jwt: As there.
-        allow_code: As there.
-        ray_actor_options: As there.
-        host: As there.
-        port: As there.
-        start_timeout_s: As there.
-        member_silence_s: As there.
-        member_stall_s: As there.
-        staged_load_idle_s: As there.
-        rebalancing: As there.
-        replace_members: As there.
-        standby_controller: As there.
-        memory_limit: As there.
-        kernel_memory_bytes_max: As there.
-        kernel_threads: As there.
-        spill_directory: As there.
-        external_directories: As there.
-        data_directory: As there; a path that is not absolute begins at the current directory.
-        fsync: As there.
-        gathered_bytes_max: As there.
-        result_bytes_max: As there.
-        max_running_statements: As there.
-        max_waiting_statements: As there.
-        slow_statement_s: As there.
-        hot_key_sampling: As there.
-        log_format: As there.
-        tracing: As there.
-        planning_timeout_s: As there.
-        plan_cache_max: As there.
-        cluster_id: As there; None makes one.
-        limits: As there.
-        engine_limits: As there.
-        cost_model: As there.
-        pruning: As there.
 
     Raises:
         ProgrammingError: An unknown runtime or setting, or a value out of bounds.
         OperationalError: The processes did not come up.
         DiskError: The data directory cannot be used; another cluster may be using it.
     """
+    given: dict[str, Any] = dict(locals())  # a setting is an argument of the same name
     if fsync not in tuple(Fsync):
         raise errors.ProgrammingError(f"fsync={fsync!r}: it is one of {', '.join(map(repr, map(str, Fsync)))}")
     if isinstance(external_directories, str):
@@ -444,49 +411,16 @@ def start(
         raise errors.ProgrammingError(
             'detached=True: a cluster that lives in this process ends with it; use runtime="ray"'
         )
-    chosen = ClusterSettings(
-        members=members,
-        ray_address=ray_address,
-        ray_actor_options=ray_actor_options,
-        token=secrets.token_urlsafe(_TOKEN_BYTES) if token is None else token or None,
-        tls=tls,
-        jwt=jwt,
-        allow_code=allow_code,
-        host=host,
-        port=port,
-        start_timeout_s=start_timeout_s,
-        member_silence_s=member_silence_s,
-        member_stall_s=member_stall_s,
-        staged_load_idle_s=staged_load_idle_s,
-        rebalancing=rebalancing,
-        replace_members=replace_members,
-        standby_controller=standby_controller,
-        memory_limit=memory_limit,
-        kernel_memory_bytes_max=kernel_memory_bytes_max,
-        kernel_threads=kernel_threads,
-        spill_directory=spill_directory,
-        external_directories=tuple(map(str, external_directories)),
-        data_directory=None if data_directory is None else str(Path(data_directory).absolute()),
-        fsync=Fsync(fsync),
-        gathered_bytes_max=gathered_bytes_max,
-        result_bytes_max=result_bytes_max,
-        max_running_statements=max_running_statements,
-        max_waiting_statements=max_waiting_statements,
-        slow_statement_s=slow_statement_s,
-        hot_key_sampling=hot_key_sampling,
-        log_format=log_format,
-        tracing=tracing,
-        planning_timeout_s=planning_timeout_s,
-        plan_cache_max=plan_cache_max,
-        cluster_id=secrets.token_hex(4) if cluster_id is None else cluster_id,
-        limits=limits,
-        engine_limits=engine_limits,
-        cost_model=cost_model,
-        pruning=Pruning(pruning),
-        detached=detached,
-        name=name,
-    )
-    chosen = claimed(chosen, is_named=cluster_id is not None)
+    given |= {
+        "token": secrets.token_urlsafe(_TOKEN_BYTES) if token is None else token or None,
+        "external_directories": tuple(map(str, external_directories)),
+        "data_directory": None if data_directory is None else str(Path(data_directory).absolute()),
+        "fsync": Fsync(fsync),
+        "cluster_id": secrets.token_hex(4) if cluster_id is None else cluster_id,
+        "pruning": Pruning(pruning),
+    }
+    del given["runtime"]
+    chosen = claimed(ClusterSettings(**given), is_named=cluster_id is not None)
     cluster = Cluster(chosen, _runtime(runtime, chosen))
     answer_spark()
     if token is None and chosen.token is not None:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, assert_never
 
@@ -112,14 +112,6 @@ class MemberRemoved:
 Effect: TypeAlias = AskController | AskPeers | MemberRemoved
 
 
-@dataclass(slots=True)
-class _Round:
-    """The other members were asked together; ``missing`` have promised nothing yet."""
-
-    asked: AskPeers
-    missing: set[str] = field(default_factory=set)
-
-
 class LeaseHolder:
     """The side that holds a lease. All times are of one clock, the member's own.
 
@@ -136,7 +128,8 @@ class LeaseHolder:
         self._peers: frozenset[str] = frozenset()
         self._addresses: dict[str, Hashable] = {}
         self._gone: set[str] = set()
-        self._round: _Round | None = None
+        self._asked: AskPeers | None = None  # the other members, together
+        self._missing: set[str] = set()  # those of them that have promised nothing yet
 
     def topology_changed(self, peers: Mapping[str, Hashable]) -> None:
         """This member acts on a newer topology, with these other members and their addresses.
@@ -166,11 +159,11 @@ class LeaseHolder:
             case LeaseOutcome.GIVEN_UP:
                 return [MemberRemoved()]
             case LeaseOutcome.GONE | LeaseOutcome.SILENT | LeaseOutcome.REFUSED:
-                asked = AskPeers(now_s, self._peers - self._gone)
-                self._round = _Round(asked, set(asked.peers))
+                asked = self._asked = AskPeers(now_s, self._peers - self._gone)
+                self._missing = set(asked.peers)
                 if asked.peers:
                     return [asked]
-                self._end_round()
+                self._all_promised(asked)
                 return []
             case _:
                 assert_never(answer)
@@ -192,17 +185,16 @@ class LeaseHolder:
                 return []
             case _:
                 assert_never(answer)
-        if self._round is not None and self._round.asked == asked:
-            self._round.missing.discard(peer)
-            if not self._round.missing:
-                self._end_round()
+        if self._asked == asked:
+            self._missing.discard(peer)
+            if not self._missing:
+                self._all_promised(asked)
         return []
 
-    def _end_round(self) -> None:
+    def _all_promised(self, asked: AskPeers) -> None:
         """All other members have promised, or are gone."""
-        assert self._round is not None
-        self._extend(self._round.asked.asked_s)
-        self._round = None
+        self._extend(asked.asked_s)
+        self._asked = None
 
     def _extend(self, asked_s: float) -> None:
         self.until_s = max(self.until_s, asked_s + self._times.lease_s)
@@ -358,8 +350,3 @@ class MemberWatch:
         if watched.stalled_s >= self._stall_s:
             return f"its event loop has stood still for {watched.stalled_s:.1f} s"
         return "it had to be removed, and its lease has ended"
-
-    def silent_s(self, member: str) -> float:
-        """Return how long a member has been silent; infinite for one that was removed."""
-        watched = self._watched.get(member)
-        return math.inf if watched is None else watched.silent_s

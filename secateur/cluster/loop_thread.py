@@ -118,24 +118,18 @@ Work that cannot be interrupted, such as a user's endless function, is then left
 """
 
 
-async def threads_end(executor: Executor, timeout_s: float = STOP_S) -> bool:
-    """Accept no more work, and wait for the running work.
+async def threads_end(executor: Executor) -> None:
+    """Accept no more work, and wait for the running work, for some seconds at most.
 
     The loop continues meanwhile: it interrupts kernel calls repeatedly until they end.
-
-    Returns:
-        Whether all threads have ended in time.
     """
-    return await ends(lambda: executor.shutdown(wait=True, cancel_futures=True), timeout_s)
+    await ends(lambda: executor.shutdown(wait=True, cancel_futures=True))
 
 
-async def ends(stop: Callable[[], None], timeout_s: float = STOP_S) -> bool:
-    """Wait in a thread of its own for a call that ends something.
+async def ends(stop: Callable[[], None]) -> None:
+    """Wait in a thread of its own for a call that ends something, for some seconds at most.
 
     The event loop's own threads start nothing any more while the interpreter exits.
-
-    Returns:
-        Whether it has returned in time.
     """
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
@@ -149,13 +143,10 @@ async def ends(stop: Callable[[], None], timeout_s: float = STOP_S) -> bool:
     except RuntimeError:
         # From Python 3.12 on, a process that exits starts no thread. Those of its executors have ended by then.
         stop()
-        return True
-    try:
-        async with asyncio.timeout(timeout_s):
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(STOP_S):
             await ended.wait()
-    except TimeoutError:
-        return False
-    return True
 
 
 _log = logging.getLogger(__name__)
@@ -169,10 +160,6 @@ class BackgroundTasks:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def __len__(self) -> int:
-        """The number of tasks that have not ended."""
-        return len(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, None], name: str | None = None) -> None:
         """Begin to do something. The event loop itself would not keep the task alive."""

@@ -169,12 +169,10 @@ class ControllerRequests:
 
     Args:
         controller: The controller.
-        wait_s: How long to wait for a controller that cannot be reached.
     """
 
-    def __init__(self, controller: Peer, wait_s: float = CONTROLLER_WAIT_S) -> None:
+    def __init__(self, controller: Peer) -> None:
         self._controller = controller
-        self._wait_s = wait_s
 
     async def request(self, message: Message[R], payload: Payload = b"") -> Answer[R]:
         """Send a request and wait for the whole answer.
@@ -188,7 +186,7 @@ class ControllerRequests:
             try:
                 return await self._controller.request(message, payload)
             except (UnreachableError, MemberLostError) as error:
-                end_s = end_s or loop.time() + self._wait_s
+                end_s = end_s or loop.time() + CONTROLLER_WAIT_S
                 is_own = error.details.get("address") == self._controller.address  # else the controller's answer
                 if not is_own or not operation_of(message).is_idempotent or loop.time() >= end_s:
                     raise

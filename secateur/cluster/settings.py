@@ -267,8 +267,6 @@ class ClusterSettings:
         return LeaseTimes(self.member_silence_s)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.members <= _MEMBERS_MAX:
-            raise ProgrammingError(f"members={self.members!r}: a cluster has 1 to {_MEMBERS_MAX} members")
         if self.token is not None and not self.token:
             raise ProgrammingError("token='' proves nothing: a cluster without a secret has token=None in its settings")
         if self.tls is not None and self.tls.certificate is None:
@@ -278,60 +276,45 @@ class ClusterSettings:
                 "jwt= of a cluster with token='': it lets everybody in, so a JWT would keep nobody out; start it with a"
                 " token"
             )
-        if not all(Path(directory).is_absolute() for directory in self.external_directories):
-            raise ProgrammingError(
-                f"external_directories={self.external_directories!r}: a list of absolute paths of the members' machines"
-            )
-        if self.data_directory is not None and not Path(self.data_directory).is_absolute():
-            raise ProgrammingError(
-                f"data_directory={self.data_directory!r}: an absolute path, the same for every process of the cluster"
-            )
-        if self.log_format not in LOG_FORMATS:
-            raise ProgrammingError(f"log_format={self.log_format!r}: it is one of {', '.join(map(repr, LOG_FORMATS))}")
-        if self.tracing is not None and not _FUNCTION.fullmatch(self.tracing):
-            raise ProgrammingError(f'tracing={self.tracing!r}: a function without arguments, as "module:function"')
         if self.detached != (self.name is not None):
             raise ProgrammingError(
                 f"detached={self.detached!r}, name={self.name!r}: a detached cluster has a name, by which attach(name)"
                 " finds it, and no other cluster has one"
             )
-        if self.name is not None and not _NAME.fullmatch(self.name):
-            raise ProgrammingError(f"name={self.name!r}: letters, digits, _ and -, at most 64, beginning with a letter")
-        if refused := sorted(set(self.ray_actor_options or ()) - _RAY_OPTIONS):
-            raise ProgrammingError(
-                f"ray_actor_options={self.ray_actor_options!r}: {', '.join(refused)} is not for users; there is"
-                f" {', '.join(sorted(_RAY_OPTIONS))}"
-            )
-        self._check_numbers()
-
-    def _check_numbers(self) -> None:
-        if self.memory_limit is not None and not self.memory_limit > (self.kernel_memory_bytes_max or 0):
-            raise ProgrammingError(
-                f"memory_limit={self.memory_limit!r}: a number of bytes, more than kernel_memory_bytes_max, which is"
-                f" {self.kernel_memory_bytes_max!r}"
-            )
-        for name in ("max_running_statements", "max_waiting_statements"):
-            if getattr(self, name) < (least := int(name == "max_running_statements")):
-                raise ProgrammingError(f"{name}={getattr(self, name)!r}: a number of statements, at least {least}")
-        if self.result_bytes_max < 1:
-            raise ProgrammingError(f"result_bytes_max={self.result_bytes_max!r}: a number of bytes, at least 1")
-        if not self.planning_timeout_s > 0:
-            raise ProgrammingError(f"planning_timeout_s={self.planning_timeout_s!r}: a number of seconds, more than 0")
-        if self.slow_statement_s is not None and not self.slow_statement_s >= 0:
-            raise ProgrammingError(
-                f"slow_statement_s={self.slow_statement_s!r}: a number of seconds, at least 0, or None to log none"
-            )
-        if self.hot_key_sampling < 0:
-            raise ProgrammingError(
-                f"hot_key_sampling={self.hot_key_sampling!r}: a number of statements, or 0 to sample none"
-            )
-        if not self.member_stall_s >= self.member_silence_s:
-            raise ProgrammingError(
-                f"member_stall_s={self.member_stall_s!r}: at least member_silence_s, which is {self.member_silence_s!r}"
-            )
-        if not self.staged_load_idle_s > 0:
-            raise ProgrammingError(f"staged_load_idle_s={self.staged_load_idle_s!r}: a number of seconds, more than 0")
+        for name, is_possible, wanted in self._bounds():
+            if not is_possible:
+                raise ProgrammingError(f"{name}={getattr(self, name)!r}: {wanted}")
         _ = self.lease_times
+
+    def _bounds(self) -> Iterator[tuple[str, bool, str]]:
+        """Each setting with a bound of its own, whether it is within that, and what it is to be."""
+        yield "members", 1 <= self.members <= _MEMBERS_MAX, f"a cluster has 1 to {_MEMBERS_MAX} members"
+        are_absolute = all(Path(directory).is_absolute() for directory in self.external_directories)
+        yield "external_directories", are_absolute, "a list of absolute paths of the members' machines"
+        is_absolute = self.data_directory is None or Path(self.data_directory).is_absolute()
+        yield "data_directory", is_absolute, "an absolute path, the same for every process of the cluster"
+        formats = ", ".join(map(repr, LOG_FORMATS))
+        yield "log_format", self.log_format in LOG_FORMATS, f"it is one of {formats}"
+        is_function = self.tracing is None or _FUNCTION.fullmatch(self.tracing) is not None
+        yield "tracing", is_function, 'a function without arguments, as "module:function"'
+        is_name = self.name is None or _NAME.fullmatch(self.name) is not None
+        yield "name", is_name, "letters, digits, _ and -, at most 64, beginning with a letter"
+        refused = sorted(set(self.ray_actor_options or ()) - _RAY_OPTIONS)
+        options = ", ".join(sorted(_RAY_OPTIONS))
+        yield "ray_actor_options", not refused, f"{', '.join(refused)} is not for users; there is {options}"
+        kernel = self.kernel_memory_bytes_max
+        has_room = self.memory_limit is None or self.memory_limit > (kernel or 0)
+        yield "memory_limit", has_room, f"a number of bytes, more than kernel_memory_bytes_max, which is {kernel!r}"
+        yield "max_running_statements", self.max_running_statements >= 1, "a number of statements, at least 1"
+        yield "max_waiting_statements", self.max_waiting_statements >= 0, "a number of statements, at least 0"
+        yield "result_bytes_max", self.result_bytes_max >= 1, "a number of bytes, at least 1"
+        yield "planning_timeout_s", self.planning_timeout_s > 0, "a number of seconds, more than 0"
+        is_slow = self.slow_statement_s is None or self.slow_statement_s >= 0
+        yield "slow_statement_s", is_slow, "a number of seconds, at least 0, or None to log none"
+        yield "hot_key_sampling", self.hot_key_sampling >= 0, "a number of statements, or 0 to sample none"
+        is_longer = self.member_stall_s >= self.member_silence_s
+        yield "member_stall_s", is_longer, f"at least member_silence_s, which is {self.member_silence_s!r}"
+        yield "staged_load_idle_s", self.staged_load_idle_s > 0, "a number of seconds, more than 0"
 
 
 DEFAULTS: Final = ClusterSettings()

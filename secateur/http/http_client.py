@@ -17,7 +17,7 @@ from secateur.client.jobs.submittable import Submittable
 from secateur.errors import DeadlineError, Error
 from secateur.http.answers import ARROW_TYPE
 from secateur.http.http_job import HttpJob, JobAnswer, config_body, job_body
-from secateur.http.http_statement import HttpResult, HttpStatement, StatementInfo, result_of
+from secateur.http.http_statement import HttpResult, HttpStatement, Items, StatementInfo, result_of
 from secateur.http.http_transport import HttpTransport, Token, decoded, error_of_answer
 from secateur.http.json_values import json_parameters
 from secateur.protocol.job_description import JobConfig
@@ -29,14 +29,6 @@ _FIRST_WAIT_S: Final = 1.0
 _PAGE_ROWS: Final = 10_000
 _STATEMENTS: Final = "/api/v1/statements"
 _JOBS: Final = "/api/v1/jobs"
-
-
-class _Statements(msgspec.Struct, frozen=True):
-    items: list[StatementInfo]
-
-
-class _Jobs(msgspec.Struct, frozen=True):
-    items: list[JobAnswer]
 
 
 class _Rows(msgspec.Struct, frozen=True):
@@ -180,7 +172,7 @@ class HttpClient:
 
     def statements(self, limit: int = 1000) -> list[StatementInfo]:
         """The statements that were submitted to this server with this token, the newest first."""
-        return self._transport.read("GET", _STATEMENTS, _Statements, query={"limit": limit}).items
+        return self._transport.read("GET", _STATEMENTS, Items[StatementInfo], query={"limit": limit}).items
 
     def explain(self, sql: str, params: Parameters = (), *, settings: Mapping[str, str] | None = None) -> Explain:
         """Return the plan of a statement; nothing is executed.
@@ -229,7 +221,7 @@ class HttpClient:
 
     def jobs(self) -> list[JobInfo]:
         """The jobs on record in the cluster and the statements that run as jobs of this server, the newest first."""
-        return [answer.to_info() for answer in self._transport.read("GET", _JOBS, _Jobs).items]
+        return [answer.to_info() for answer in self._transport.read("GET", _JOBS, Items[JobAnswer]).items]
 
     def members(self) -> list[dict[str, Any]]:
         """The rows of ``secateur.members``."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 from secateur.client.jobs.job import JobLog, LogLine
 from secateur.client.jobs.submittable import Submittable
 from secateur.errors import ParameterError
-from secateur.http.http_statement import HttpResult, batches_at, read_result, waited
+from secateur.http.http_statement import HttpResult, Items, Submitted, batches_at, read_result
 from secateur.http.http_transport import HttpTransport
 from secateur.protocol.job_description import JobConfig
 from secateur.protocol.jobs import JobInfo, JobStatus
@@ -52,11 +52,7 @@ class _Lines(msgspec.Struct, frozen=True):
     silent: list[str]
 
 
-class _Metrics(msgspec.Struct, frozen=True):
-    items: list[dict[str, Any]]
-
-
-class HttpJob:
+class HttpJob(Submitted[JobInfo]):
     """A job of the cluster, or a statement that runs as one. Made by :class:`HttpClient`, on which it depends.
 
     Attributes:
@@ -64,32 +60,13 @@ class HttpJob:
     """
 
     def __init__(self, transport: HttpTransport, job_id: str) -> None:
+        super().__init__(transport, f"/api/v1/jobs/{job_id}", f"job {job_id}")
         self.job_id = job_id
-        self._transport = transport
-        self._path = f"/api/v1/jobs/{job_id}"
-        self._final: JobInfo | None = None
-
-    @property
-    def info(self) -> JobInfo:
-        """The job as it is now. Costs one request, none once it has ended."""
-        return self._look(0.0)
 
     @property
     def status(self) -> JobStatus:
         """Its status. Costs as much as :attr:`info`."""
         return self.info.status
-
-    def wait(self, timeout_s: float | None = None) -> JobInfo:
-        """Wait until it has ended.
-
-        Args:
-            timeout_s: Seconds to wait; None waits for ever.
-
-        Raises:
-            DeadlineError: It has not ended by then; it goes on.
-        """
-        found: JobInfo = waited(self._look, lambda info: info.status.is_final, timeout_s, f"job {self.job_id}")
-        return found
 
     def result(self, timeout_s: float | None = None, *, sink: str | None = None) -> HttpResult:
         """Wait until it has completed, and return the rows that it has collected.
@@ -115,7 +92,7 @@ class HttpJob:
 
     def metrics(self) -> list[dict[str, Any]]:
         """The work of each vertex on each member so far, as :meth:`secateur.client.Job.metrics` has it."""
-        return self._transport.read("GET", f"{self._path}/metrics", _Metrics).items
+        return self._transport.read("GET", f"{self._path}/metrics", Items[dict[str, Any]]).items
 
     def logs(self, limit: int = 1000) -> JobLog:
         """Return the lines that its processors have logged so far.
@@ -128,21 +105,14 @@ class HttpJob:
 
     def cancel(self) -> JobInfo:
         """Stop it on every member, wait until it has stopped, and return how it ended."""
-        return self._noted(self._transport.read("DELETE", self._path, JobAnswer))
+        return self._noted("DELETE")
 
     def __repr__(self) -> str:
         return f"<HttpJob {self.job_id}{'' if self._final is None else ' ' + self._final.status}>"
 
-    def _look(self, wait_s: float) -> JobInfo:
-        if self._final is not None:
-            return self._final
-        return self._noted(self._transport.read("GET", self._path, JobAnswer, query={"wait": wait_s}, wait_s=wait_s))
-
-    def _noted(self, answer: JobAnswer) -> JobInfo:
-        info = answer.to_info()
-        if info.status.is_final:
-            self._final = info
-        return info
+    def _asked(self, method: str, **how: Any) -> tuple[JobInfo, bool]:
+        info = self._transport.read(method, self._path, JobAnswer, **how).to_info()
+        return info, info.status.is_final
 
 
 def job_body(job: str | Submittable | Mapping[str, Any]) -> dict[str, Any]:

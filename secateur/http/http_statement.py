@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -28,8 +29,17 @@ if TYPE_CHECKING:
     import polars
 
 
+Info = TypeVar("Info")
+"""What is known of a thing at one moment."""
+
 _ROWS_SHOWN_MAX: Final = 20
 _EMPTY: Final = pa.table({})
+
+
+class Items(msgspec.Struct, Generic[Info], frozen=True):
+    """A list of all that the server has of a kind."""
+
+    items: list[Info]
 
 
 class _Column(msgspec.Struct, frozen=True):
@@ -154,30 +164,25 @@ class StatementInfo(msgspec.Struct, frozen=True):
     error: ProblemAnswer | None = None
 
 
-class HttpStatement:
-    """A statement that the server runs. Made by :class:`HttpClient`, on which it depends.
+class Submitted(ABC, Generic[Info]):
+    """What the server runs, a statement or a job, with what is known of it. Made by :class:`HttpClient`."""
 
-    Attributes:
-        id: Unique in the server; ``client.statement(id)`` is the same one.
-    """
-
-    def __init__(self, transport: HttpTransport, statement_id: str) -> None:
-        self.id = statement_id
+    def __init__(self, transport: HttpTransport, path: str, name: str) -> None:
         self._transport = transport
-        self._path = f"/api/v1/statements/{statement_id}"
-        self._final: StatementInfo | None = None
+        self._path = path
+        self._name = name
+        self._final: Info | None = None
+
+    @abstractmethod
+    def _asked(self, method: str, **how: Any) -> tuple[Info, bool]:
+        """Send a request about it; how it is then, and whether it has ended."""
 
     @property
-    def info(self) -> StatementInfo:
-        """The statement as it is now. Costs one request, none once it has ended."""
+    def info(self) -> Info:
+        """The statement or job as it is now. Costs one request, none once it has ended."""
         return self._look(0.0)
 
-    @property
-    def state(self) -> StatementState:
-        """Its state. Costs as much as :attr:`info`."""
-        return self.info.state
-
-    def wait(self, timeout_s: float | None = None) -> StatementInfo:
+    def wait(self, timeout_s: float | None = None) -> Info:
         """Wait until it has ended.
 
         Args:
@@ -186,7 +191,43 @@ class HttpStatement:
         Raises:
             DeadlineError: It has not ended by then; it goes on.
         """
-        return waited(self._look, lambda info: info.state.is_final, timeout_s, f"statement {self.id}")
+        end_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            found = self._look(_POLL_S if end_s is None else min(_POLL_S, max(0.0, end_s - time.monotonic())))
+            if self._final is not None:
+                return found
+            if end_s is not None and time.monotonic() >= end_s:
+                raise DeadlineError(
+                    f"{self._name} has not ended within {timeout_s:g} s; it goes on: ask again, or cancel() it",
+                    timeout_s=timeout_s,
+                )
+
+    def _look(self, wait_s: float) -> Info:
+        """Ask the server, which may hold back its answer for the given seconds."""
+        return self._noted("GET", query={"wait": wait_s}, wait_s=wait_s) if self._final is None else self._final
+
+    def _noted(self, method: str, **how: Any) -> Info:
+        found, has_ended = self._asked(method, **how)
+        if has_ended:
+            self._final = found
+        return found
+
+
+class HttpStatement(Submitted[StatementInfo]):
+    """A statement that the server runs. Made by :class:`HttpClient`, on which it depends.
+
+    Attributes:
+        id: Unique in the server; ``client.statement(id)`` is the same one.
+    """
+
+    def __init__(self, transport: HttpTransport, statement_id: str) -> None:
+        super().__init__(transport, f"/api/v1/statements/{statement_id}", f"statement {statement_id}")
+        self.id = statement_id
+
+    @property
+    def state(self) -> StatementState:
+        """Its state. Costs as much as :attr:`info`."""
+        return self.info.state
 
     def result(self, timeout_s: float | None = None) -> HttpResult:
         """Wait until it has ended, and return its rows; none if it is no query.
@@ -218,7 +259,7 @@ class HttpStatement:
             ProgrammingError: The server does not know it any more.
         """
         info = self._look(0.0)
-        return info if info.state.is_final else self._noted(self._transport.read("DELETE", self._path, StatementInfo))
+        return info if info.state.is_final else self._noted("DELETE")
 
     def forget(self) -> None:
         """Let the server drop a statement that has ended, and its rows; one that runs is cancelled first."""
@@ -228,41 +269,9 @@ class HttpStatement:
     def __repr__(self) -> str:
         return f"<HttpStatement {self.id}{'' if self._final is None else ' ' + self._final.state}>"
 
-    def _look(self, wait_s: float) -> StatementInfo:
-        if self._final is not None:
-            return self._final
-        answer = self._transport.read("GET", self._path, StatementInfo, query={"wait": wait_s}, wait_s=wait_s)
-        return self._noted(answer)
-
-    def _noted(self, info: StatementInfo) -> StatementInfo:
-        if info.state.is_final:
-            self._final = info
-        return info
-
-
-def waited(look: Callable[[float], Any], has_ended: Callable[[Any], bool], timeout_s: float | None, what: str) -> Any:
-    """Look again and again, each time for as long as the server waits, until something has ended.
-
-    Args:
-        look: Asks the server, which may hold back its answer for the given seconds.
-        has_ended: Whether an answer says so.
-        timeout_s: Seconds, all together; None for ever.
-        what: What is waited for.
-
-    Raises:
-        DeadlineError: It has not ended by then.
-    """
-    end_s = None if timeout_s is None else time.monotonic() + timeout_s
-    while True:
-        left_s = _POLL_S if end_s is None else min(_POLL_S, max(0.0, end_s - time.monotonic()))
-        found = look(left_s)
-        if has_ended(found):
-            return found
-        if end_s is not None and time.monotonic() >= end_s:
-            raise DeadlineError(
-                f"{what} has not ended within {timeout_s:g} s; it goes on: ask again, or cancel() it",
-                timeout_s=timeout_s,
-            )
+    def _asked(self, method: str, **how: Any) -> tuple[StatementInfo, bool]:
+        info = self._transport.read(method, self._path, StatementInfo, **how)
+        return info, info.state.is_final
 
 
 def read_result(transport: HttpTransport, path: str, query: dict[str, Any]) -> HttpResult:
@@ -287,7 +296,7 @@ def batches_at(transport: HttpTransport, path: str, query: dict[str, Any]) -> It
     Raises:
         Error: It failed, or its rows are not there any more.
     """
-    with transport.streamed(path, query, 0.0) as (kind, file):
+    with transport.streamed(path, query) as (kind, file):
         if kind == ARROW_TYPE:
             _, batches = decode_batches(file)
             for batch in batches:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import io
 import os
 import ssl
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any, Final, TypeVar, cast
-from weakref import WeakSet
 
 try:
     import httpx
@@ -32,6 +30,7 @@ Token = str | Callable[[], str] | None
 T = TypeVar("T")
 
 _JSON: Final = "application/json"
+_KEY_HEADER: Final = "Idempotency-Key"
 _IDLE_S: Final = 20.0
 """Less than the 30 s after which the server closes a connection: a request must not meet that."""
 _CONNECTIONS_MAX: Final = 32
@@ -129,10 +128,9 @@ class HttpTransport:
         self._silence_s = silence_s
         self._sni = {} if tls is None or tls.server_name is None else {"sni_hostname": tls.server_name}
         self._tls = Tls() if tls is None else tls
-        self._http: httpx.Client | None = self._unconnected()
-        _transports.add(self)
+        self._http, self._process = self._unconnected(), os.getpid()
 
-    def send(
+    def answer(
         self,
         method: str,
         path: str,
@@ -143,7 +141,7 @@ class HttpTransport:
         idempotency_key: str | None = None,
         accept: str = _JSON,
     ) -> httpx.Response:
-        """Send a request, and return the answer once its body is here.
+        """Send a request, and return the answer once its body is here; also an answer that says what failed.
 
         A request whose connection breaks is repeated if that cannot do anything twice: a read, a DELETE, or one with an
         idempotency key.
@@ -161,30 +159,20 @@ class HttpTransport:
             UnreachableError: The server is not there, or the connection broke. Not ``retry_safe`` if the request may
                 have been served.
             DeadlineError: It does not answer.
-            AuthenticationError: Its certificate is not accepted, or the token is not.
-            Error: Whatever the server answers.
+            AuthenticationError: Its certificate is not accepted.
         """
-        answer = self.answer(
-            method, path, body=body, query=query, wait_s=wait_s, idempotency_key=idempotency_key, accept=accept
-        )
+        return self._sent(self._request(method, path, body, query, wait_s, idempotency_key, accept))
+
+    def send(self, method: str, path: str, **how: Any) -> httpx.Response:
+        """Send a request as :meth:`answer` does, and return its answer.
+
+        Raises:
+            Error: Whatever the server answers, and as :meth:`answer`.
+        """
+        answer = self.answer(method, path, **how)
         if answer.is_success:
             return answer
         raise error_of_answer(answer)
-
-    def answer(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: Any = None,
-        query: Mapping[str, Any] | None = None,
-        wait_s: float = 0.0,
-        idempotency_key: str | None = None,
-        accept: str = _JSON,
-    ) -> httpx.Response:
-        """As :meth:`send`, but an error that the server answers with is returned."""
-        request = self._request(method, path, body, query, wait_s, idempotency_key, accept)
-        return self._sent(request, may_repeat=method != "POST" or idempotency_key is not None)
 
     def read(self, method: str, path: str, form: type[T], **how: Any) -> T:
         """Send a request as :meth:`send` does, and return its answer from JSON.
@@ -196,19 +184,19 @@ class HttpTransport:
         return decoded(self.send(method, path, **how), form)
 
     @contextmanager
-    def streamed(self, path: str, query: Mapping[str, Any], wait_s: float) -> Iterator[tuple[str, IO[bytes]]]:
+    def streamed(self, path: str, query: Mapping[str, Any]) -> Iterator[tuple[str, IO[bytes]]]:
         """Read an answer in Arrow as it arrives: its media type, and its body as a file.
 
         Raises:
             Error: As :meth:`send`; nothing is repeated.
         """
-        request = self._request("GET", path, None, query, wait_s, None, ARROW_TYPE)
-        answer = self._sent(request, may_repeat=True, stream=True)
+        request = self._request("GET", path, None, query, 0.0, None, ARROW_TYPE)
+        answer = self._sent(request, stream=True)
         try:
             if not answer.is_success:
                 answer.read()
                 raise error_of_answer(answer)
-            with self._errors_of(request, may_repeat=True):
+            with self._errors_of(request):
                 yield _media_type(answer), cast("IO[bytes]", io.BufferedReader(_Body(answer.iter_bytes())))
         finally:
             answer.close()
@@ -217,18 +205,14 @@ class HttpTransport:
         """Close the connections."""
         self._client.close()
 
-    def leave_to_parent(self) -> None:
-        """Let go of the connections, in a process that was forked: each would get answers to requests of the other.
-
-        They are not closed, as another thread of the parent may have held their lock.
-        """
-        if self._http is not None and not self._http.is_closed:
-            self._http = None
-
     @property
     def _client(self) -> httpx.Client:
-        if self._http is None:
-            self._http = self._unconnected()
+        """The connections of this process: a forked one would get answers to requests of the other.
+
+        Those of the other are not closed here, as another thread of it may have held their lock.
+        """
+        if self._process != os.getpid() and not self._http.is_closed:
+            self._http, self._process = self._unconnected(), os.getpid()
         return self._http
 
     def _unconnected(self) -> httpx.Client:
@@ -255,7 +239,7 @@ class HttpTransport:
         if token:
             headers["Authorization"] = f"Bearer {token}"
         if idempotency_key is not None:
-            headers["Idempotency-Key"] = idempotency_key
+            headers[_KEY_HEADER] = idempotency_key
         content = None
         if body is not None:
             content, headers["Content-Type"] = msgspec.json.encode(body), _JSON
@@ -274,9 +258,9 @@ class HttpTransport:
                 f"a request to {self.url} cannot be written ({error}): tokens and idempotency keys are ASCII"
             ) from error
 
-    def _sent(self, request: httpx.Request, *, may_repeat: bool, stream: bool = False) -> httpx.Response:
-        with self._errors_of(request, may_repeat=may_repeat):
-            for pause_s in _PAUSES_S if may_repeat else ():
+    def _sent(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
+        with self._errors_of(request):
+            for pause_s in _PAUSES_S if _may_repeat(request) else ():
                 try:
                     return self._client.send(request, stream=stream)
                 except (httpx.NetworkError, httpx.RemoteProtocolError):
@@ -284,9 +268,9 @@ class HttpTransport:
             return self._client.send(request, stream=stream)
 
     @contextmanager
-    def _errors_of(self, request: httpx.Request, *, may_repeat: bool) -> Iterator[None]:
+    def _errors_of(self, request: httpx.Request) -> Iterator[None]:
         """Turn the errors of httpx into ours."""
-        place = request.url.netloc.decode()
+        place, may_repeat = request.url.netloc.decode(), _may_repeat(request)
         try:
             yield
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
@@ -329,6 +313,11 @@ def decoded(answer: httpx.Response, form: type[T]) -> T:
             f"{answer.request.url} answers with something that is not of secateur's HTTP server ({error}): does the"
             " address belong to it, and is it as new as this client?"
         ) from error
+
+
+def _may_repeat(request: httpx.Request) -> bool:
+    """Whether a request does the same if it is sent twice."""
+    return request.method != "POST" or _KEY_HEADER in request.headers
 
 
 def _media_type(answer: httpx.Response) -> str:
@@ -386,16 +375,3 @@ def _checked(url: str) -> str:
         hint = "; that is the address of a cluster, for secateur.connect" if found.scheme == "secateur" else ""
         raise InterfaceError(f"{url!r} is no URL of an HTTP server: pass http://host:port, or https://host:port{hint}")
     return str(url).rstrip("/")
-
-
-_transports: Final[WeakSet[HttpTransport]] = WeakSet()
-"""All of this process."""
-
-
-def _leave_connections() -> None:
-    for transport in list(_transports):
-        transport.leave_to_parent()
-
-
-if sys.platform != "win32":
-    os.register_at_fork(after_in_child=_leave_connections)

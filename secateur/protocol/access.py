@@ -234,16 +234,15 @@ class TableGuard:
         updated, deleted = self._using(PolicyCommand.UPDATE), self._using(PolicyCommand.DELETE)
         self.scans: Final[Mapping[PolicyCommand, PolicyFilter]] = {
             PolicyCommand.SELECT: seen,
-            PolicyCommand.UPDATE: _all_of(PolicyCommand.UPDATE, seen, updated),
-            PolicyCommand.DELETE: _all_of(PolicyCommand.DELETE, seen, deleted),
-            PolicyCommand.ALL: _all_of(PolicyCommand.ALL, seen, updated, deleted),
+            PolicyCommand.UPDATE: _all_of(seen, updated, command=PolicyCommand.UPDATE),
+            PolicyCommand.DELETE: _all_of(seen, deleted, command=PolicyCommand.DELETE),
+            PolicyCommand.ALL: _all_of(seen, updated, deleted, command=PolicyCommand.ALL),
         }
         """The rows that there are for a SELECT; those that an UPDATE, a DELETE, or a MERGE with both may change."""
         self.writes: Final[Mapping[WriteKind, PolicyFilter]] = {
             WriteKind.INSERT: self._check(PolicyCommand.INSERT),
             # As all of its columns are of the key, the row that is replaced passes where the new one does.
             WriteKind.UPSERT: _all_of(
-                PolicyCommand.UPDATE,
                 self._check(PolicyCommand.INSERT),
                 self._check(PolicyCommand.UPDATE),
                 self.scans[PolicyCommand.UPDATE],
@@ -286,7 +285,7 @@ class TableGuard:
         return PolicyFilter(_joined([condition for _, condition in held], " OR "), tuple(name for name, _ in held))
 
 
-def _all_of(command: PolicyCommand, *filters: PolicyFilter) -> PolicyFilter:
+def _all_of(*filters: PolicyFilter, command: PolicyCommand = PolicyCommand.SELECT) -> PolicyFilter:
     names = tuple(dict.fromkeys(name for one in filters for name in one.policies))
     conditions = list(dict.fromkeys(one.condition for one in filters))
     return PolicyFilter(_joined(conditions, " AND "), names, command)

@@ -111,33 +111,29 @@ def of_status(status: int, detail: str) -> Problem:
     return Problem(type="about:blank", title=HTTPStatus(status).phrase, status=status, detail=detail)
 
 
+def answer_to(error: Exception) -> Response:
+    """What went wrong as an answer: an error of ours, or what the routes refuse.
+
+    Of a bug the caller learns the class; the log has the rest.
+    """
+    match error:
+        case errors.Error():
+            return problem_response(problem_of(error))
+        case HTTPException():
+            return problem_response(of_status(error.status_code, str(error.detail)), dict(error.headers or {}))
+        case RequestValidationError():  # it does not have the form that openapi.json describes
+            found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:5]]
+            said = "; ".join(found).encode("utf-8", "backslashreplace").decode()
+            detail = f"{said}; /docs has the form of the request"
+            return problem_response(of_status(HTTPStatus.UNPROCESSABLE_ENTITY, detail))
+        case _:
+            bug = f"a bug of the HTTP server ({type(error).__name__}): please report it with its log"
+            return problem_response(problem_of(errors.InternalError(bug)))
+
+
 async def answer_error(_: Request, error: Exception) -> Response:
-    """The handler of ours."""
-    assert isinstance(error, errors.Error)
-    return problem_response(problem_of(error))
-
-
-async def answer_http_error(_: Request, error: Exception) -> Response:
-    """The handler of what the routes refuse."""
-    assert isinstance(error, HTTPException)
-    return problem_response(of_status(error.status_code, str(error.detail)), dict(error.headers or {}))
-
-
-async def refuse_invalid_request(_: Request, error: Exception) -> Response:
-    """The handler of a request whose parameters or body do not have the form that openapi.json describes."""
-    assert isinstance(error, RequestValidationError)
-    found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:5]]
-    said = "; ".join(found).encode("utf-8", "backslashreplace").decode()
-    return problem_response(of_status(HTTPStatus.UNPROCESSABLE_ENTITY, f"{said}; /docs has the form of the request"))
-
-
-async def answer_bug(_: Request, error: Exception) -> Response:
-    """The handler of everything that should not happen: the caller learns its class, the log has the rest."""
-    return problem_response(
-        problem_of(
-            errors.InternalError(f"a bug of the HTTP server ({type(error).__name__}): please report it with its log")
-        )
-    )
+    """The handler of whatever went wrong."""
+    return answer_to(error)
 
 
 def _plain(value: Any) -> Any:

@@ -28,11 +28,8 @@ from secateur.server.answers import (
     NOT_ADMITTED_ANSWER,
     PROBLEM_ANSWER,
     Problem,
-    answer_bug,
     answer_error,
-    answer_http_error,
     json_answer,
-    refuse_invalid_request,
 )
 from secateur.server.dashboard import pages, plans
 from secateur.server.dashboard.readings import PacedReading
@@ -185,11 +182,9 @@ def app(
     )
     made.state.server = server
     made.add_middleware(Guard, callers=server.callers, hosts=hosts, limits=bounds)
-    made.add_exception_handler(Error, answer_error)
-    made.add_exception_handler(HTTPException, answer_http_error)
     made.add_exception_handler(404, pages.answer_not_found)
-    made.add_exception_handler(RequestValidationError, refuse_invalid_request)
-    made.add_exception_handler(Exception, answer_bug)
+    for kind in (Error, HTTPException, RequestValidationError, Exception):
+        made.add_exception_handler(kind, answer_error)
     for routes in (statement_routes, job_routes, token_routes, pages, plans):
         made.include_router(routes.router)
     _add_own_pages(made, server)

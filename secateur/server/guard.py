@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from secateur.errors import Error
-from secateur.server.answers import of_status, problem_of, problem_response
+from secateur.server.answers import answer_to
 from secateur.server.callers import Callers
 from secateur.server.limits import ServerLimits
 
@@ -80,10 +80,7 @@ class Guard:
         try:
             body = b"" if scope["path"] in _OPEN_PATHS else await self._admitted_body(scope, headers, receive)
         except (HTTPException, Error) as refusal:
-            if isinstance(refusal, Error):
-                answer = problem_response(problem_of(refusal))
-            else:
-                answer = problem_response(of_status(refusal.status_code, refusal.detail))
+            answer = answer_to(refusal)
             if answer.status_code == 401:
                 for challenge in _CHALLENGES:
                     answer.headers.append("WWW-Authenticate", challenge)

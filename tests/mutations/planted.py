@@ -430,8 +430,8 @@ PLANTED: Final = (
     Mutation(
         "a MERGE that updates and deletes changes rows that a row policy protects from UPDATE",
         "protocol/access.py",
-        "_all_of(PolicyCommand.ALL, seen, updated, deleted)",
-        "_all_of(PolicyCommand.ALL, seen, deleted)",
+        "_all_of(seen, updated, deleted, command=PolicyCommand.ALL)",
+        "_all_of(seen, deleted, command=PolicyCommand.ALL)",
     ),
     Mutation(
         "grants stay with the name of a table whose row policies have ended with it",

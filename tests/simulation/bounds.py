@@ -40,8 +40,8 @@ def kept_by_member(member: Member, topology: Topology, table_ids: set[int]) -> I
 
 def kept_by_controller(controller: Controller) -> Iterator[str]:
     """What the controller has that is over."""
-    if controller._state.draining:
-        yield f"members are to leave still: {sorted(controller._state.draining)}"
+    if controller._state.leaving.draining:
+        yield f"members are to leave still: {sorted(controller._state.leaving.draining)}"
     if controller._state.joining:
         yield f"members are about to join still: {controller._state.joining}"
 
@@ -78,7 +78,7 @@ def statements_at_controller(controller: Controller) -> Iterator[str]:
     planning = statements._planning
     for what, held in (
         ("requests", [request.statement for request in statements._requests.rows()]),
-        ("plannings", [*planning._turns, *planning._behind, *planning._running]),
+        ("plannings", [*planning._queues, *planning._running]),
         ("turns of changes", list(publications._turns._turns)),
         ("commands", [request for request, command in controller._commands._running.items() if not command.done()]),
         ("loads that are published", list(controller._loads._publishing)),

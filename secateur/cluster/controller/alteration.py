@@ -20,15 +20,14 @@ from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from secateur.cluster.controller.catalog import encoded_table
+from secateur.cluster.controller.cluster_state import GONE
 from secateur.cluster.controller.two_phase_commit import Order, TwoPhaseCommit, carry_out
 from secateur.cluster.peers import MemberCaller
 from secateur.cluster.write_latch import renewed
-from secateur.errors import MemberLostError, UnreachableError
+from secateur.errors import MemberLostError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import AbortAlter, CommitAlter, PrepareAlter
 from secateur.protocol.changes import HoldLoad, TwoPhaseKind
-
-_GONE = (MemberLostError, UnreachableError)
 
 
 class TableAlterer:
@@ -83,7 +82,7 @@ class TableAlterer:
         await carry_out(commit, give, lambda _: False)
         for member in hosted:
             failure = commit.failures.get(member)
-            if isinstance(failure, _GONE) and not commit.is_committed:
+            if isinstance(failure, GONE) and not commit.is_committed:
                 raise MemberLostError(
                     f"member {member} left the cluster while table {table.name} was altered; nothing was changed",
                     member=member,

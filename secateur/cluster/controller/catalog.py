@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 from uuid import uuid4
 
 from msgspec import structs
@@ -29,7 +29,17 @@ _ELSEWHERE: Final = {
     " conn.create_table(name, df, primary_key=[...]).load(df)",
 }
 """Names of other databases, and where it is."""
+_IF_TAKEN: Final = {
+    "table": "DROP TABLE it first or use CREATE TABLE IF NOT EXISTS",
+    "view": "DROP VIEW it first, use CREATE OR REPLACE VIEW or choose another name",
+    "external table": "DROP TABLE it first, or choose another name",
+}
+"""What to do where a new table, view or external table has the name of another one of its kind."""
 _FILE_ENDINGS: Final = (".parquet", ".csv", ".tsv", ".json", ".ndjson", ".jsonl", ".gz", ".zst")
+
+
+Relation: TypeAlias = TableDef | ViewDef | ExternalTable
+N = TypeVar("N", TableDef, ViewDef, ExternalTable, NamedType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +110,7 @@ class Catalog:
             *(named.type_id for named in self.types.values()),
         ]
 
-    def relation(self, name: str) -> TableDef | ViewDef | ExternalTable:
+    def relation(self, name: str) -> Relation:
         """The table, view or external table of that name without regard to case.
 
         Raises:
@@ -108,19 +118,15 @@ class Catalog:
         """
         found = self.find_relation(name.casefold())
         if found is None:
-            known: dict[str, TableDef | ViewDef | ExternalTable] = {
-                **self.by_name,
-                **self.views,
-                **self.external_tables,
-            }
+            known: dict[str, Relation] = {**self.by_name, **self.views, **self.external_tables}
             raise UnknownTableError(f"table {name!r} does not exist; {self._hint(name, known)}", table=name)
         return found
 
-    def find_relation(self, folded: str) -> TableDef | ViewDef | ExternalTable | None:
+    def find_relation(self, folded: str) -> Relation | None:
         """The table, view or external table of a case-folded name, or None."""
         return self.by_name.get(folded) or self.views.get(folded) or self.external_tables.get(folded)
 
-    def _hint(self, name: str, known: Mapping[str, TableDef | ViewDef | ExternalTable]) -> str:
+    def _hint(self, name: str, known: Mapping[str, Relation]) -> str:
         if name.casefold().endswith(_FILE_ENDINGS):
             path = name.replace("'", "''")
             return f"a file is read where the client is: COPY table FROM '{path}'"
@@ -146,17 +152,10 @@ class Catalog:
             NotSupportedError: The name has a schema in front.
             ProgrammingError: The name, or one in it, is empty.
         """
-        self._check_not_a_view(table.name)
-        self._check_not_external(table.name)
         check_names(table)
-        if not or_replace and self.find(table.name) is not None:
-            raise TableExistsError(
-                f"table {table.name!r} exists already; DROP TABLE it first or use CREATE TABLE IF NOT EXISTS",
-                table=table.name,
-            )
+        self._check_free(table.name, "table", or_replace=or_replace)
         table = self._referred(structs.replace(table, table_id=self.last_table_id + 1))
-        by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
-        return replace(self, version=self.version + 1, last_table_id=table.table_id, by_name=by_name), table
+        return replace(self._with(table), last_table_id=table.table_id), table
 
     def with_scheme(self, name: str, scheme: PartitionScheme) -> tuple[Catalog, TableDef]:
         """The catalog with other ranges of a table, and the table at its next version.
@@ -166,8 +165,7 @@ class Catalog:
         """
         table = self.table(name)
         table = self._referred(structs.replace(table, scheme_or_reference=scheme, version=table.version + 1))
-        by_name = MappingProxyType({**self.by_name, table.name.casefold(): table})
-        return replace(self, version=self.version + 1, by_name=by_name), table
+        return self._with(table), table
 
     def with_altered(self, before: TableDef, after: TableDef) -> Catalog:
         """The catalog with a table that has its columns, or its name, in the place of another one.
@@ -177,10 +175,10 @@ class Catalog:
             NotSupportedError: The new name has a schema in front.
             ProgrammingError: A name in it is empty.
         """
-        others = {key: table for key, table in self.by_name.items() if table is not before}
-        catalog, _ = replace(self, by_name=MappingProxyType(others)).with_table(after)
-        by_name = MappingProxyType({**others, after.name.casefold(): after})
-        return replace(catalog, last_table_id=max(self.last_table_id, after.table_id), by_name=by_name)
+        check_names(after)
+        others = replace(self, by_name=_without(self.by_name, before.name))
+        others._check_free(after.name, "table")
+        return replace(others._with(after), last_table_id=max(self.last_table_id, after.table_id))
 
     def index_holder(self, name: str) -> TableDef | None:
         """The table with an index of that name without regard to case, or None."""
@@ -226,16 +224,11 @@ class Catalog:
         table = self.index_holder(name)
         if table is None:
             raise UnknownTableError(f"index {name!r} does not exist")
-        return self._with(
-            structs.replace(
-                table, indexes=tuple(index for index in table.indexes if index.name.casefold() != name.casefold())
-            )
-        )
+        left = tuple(index for index in table.indexes if index.name.casefold() != name.casefold())
+        return self._with(structs.replace(table, indexes=left))
 
     def _with(self, table: TableDef) -> Catalog:
-        return replace(
-            self, version=self.version + 1, by_name=MappingProxyType({**self.by_name, table.name.casefold(): table})
-        )
+        return replace(self, version=self.version + 1, by_name=_with(self.by_name, table))
 
     def without_table(self, name: str) -> tuple[Catalog, TableDef]:
         """The catalog without a table, and the table that was dropped.
@@ -244,45 +237,31 @@ class Catalog:
             UnknownTableError: No such table.
         """
         table = self.table(name)
-        by_name = MappingProxyType({key: value for key, value in self.by_name.items() if key != table.name.casefold()})
-        return replace(self, version=self.version + 1, by_name=by_name), table
+        return replace(self, version=self.version + 1, by_name=_without(self.by_name, name)), table
 
-    def with_view(self, view: ViewDef, *, or_replace: bool = False) -> tuple[Catalog, ViewDef]:
-        """The catalog with a view, and the view under its new id.
-
-        Args:
-            view: The view.
-            or_replace: Whether it may take the place of a view of that name.
+    def with_view(self, view: ViewDef, *, or_replace: bool = False) -> Catalog:
+        """The catalog with a view, which gets its id, and may replace one of its name.
 
         Raises:
             TableExistsError: The name is taken, by a table or by a view that is not to be replaced.
         """
-        if self.find(view.name) is not None:
-            raise TableExistsError(
-                f"table {view.name!r} exists already, and views and tables share their names; choose another name",
-                table=view.name,
-            )
-        self._check_not_external(view.name)
-        if not or_replace:
-            self._check_not_a_view(view.name)
+        self._check_free(view.name, "view", or_replace=or_replace)
         view = replace(view, view_id=self.last_table_id + 1)
-        views = MappingProxyType({**self.views, view.name.casefold(): view})
-        return replace(self, version=self.version + 1, last_table_id=view.view_id, views=views), view
+        views = _with(self.views, view)
+        return replace(self, version=self.version + 1, last_table_id=view.view_id, views=views)
 
-    def without_view(self, name: str) -> tuple[Catalog, ViewDef]:
-        """The catalog without a view, and the view that was dropped.
+    def without_view(self, name: str) -> Catalog:
+        """The catalog without a view.
 
         Raises:
             UnknownTableError: No such view; or it is a table.
         """
-        view = self.views.get(name.casefold())
-        if view is None:
+        if name.casefold() not in self.views:
             if self.find(name) is not None:
                 raise UnknownTableError(f"{name!r} is a table, not a view: use DROP TABLE", table=name)
             hint = self._hint(name, self.views) if self.views else "there are no views"
             raise UnknownTableError(f"view {name!r} does not exist; {hint}", table=name)
-        views = MappingProxyType({key: value for key, value in self.views.items() if key != name.casefold()})
-        return replace(self, version=self.version + 1, views=views), view
+        return replace(self, version=self.version + 1, views=_without(self.views, name))
 
     def with_external_table(self, external: ExternalTable, *, or_replace: bool = False) -> Catalog:
         """The catalog with a new external table, which gets its id, and may replace one of its name.
@@ -292,18 +271,11 @@ class Catalog:
             NotSupportedError: The name has a schema in front.
             ProgrammingError: The name, or one in it, is empty.
         """
-        name = external.name
         check_names(external.table)
-        if self.find(name) is not None:
-            raise TableExistsError(
-                f"table {name!r} exists already; DROP TABLE it first, or choose another name", table=name
-            )
-        self._check_not_a_view(name)
-        if not or_replace:
-            self._check_not_external(name)
+        self._check_free(external.name, "external table", or_replace=or_replace)
         number = self.last_table_id + 1
         external = structs.replace(external, table=structs.replace(external.table, table_id=number))
-        tables = MappingProxyType({**self.external_tables, name.casefold(): external})
+        tables = _with(self.external_tables, external)
         return replace(self, version=self.version + 1, last_table_id=number, external_tables=tables)
 
     def without_external_table(self, name: str) -> Catalog:
@@ -314,8 +286,7 @@ class Catalog:
         """
         if self.external_table(name) is None:
             raise UnknownTableError(f"table {name!r} does not exist", table=name)
-        kept = {key: value for key, value in self.external_tables.items() if key != name.casefold()}
-        return replace(self, version=self.version + 1, external_tables=MappingProxyType(kept))
+        return replace(self, version=self.version + 1, external_tables=_without(self.external_tables, name))
 
     def with_type(self, named: NamedType, *, or_replace: bool = False) -> Catalog:
         """The catalog with a named type, which gets its id.
@@ -329,7 +300,7 @@ class Catalog:
                 " name"
             )
         named = structs.replace(named, type_id=self.last_table_id + 1)
-        types = MappingProxyType({**self.types, named.name.casefold(): named})
+        types = _with(self.types, named)
         return replace(self, version=self.version + 1, last_table_id=named.type_id, types=types)
 
     def without_type(self, name: str) -> Catalog:
@@ -351,21 +322,20 @@ class Catalog:
                         table=table.name,
                         column=column.name,
                     )
-        types = MappingProxyType({key: value for key, value in self.types.items() if key != name.casefold()})
-        return replace(self, version=self.version + 1, types=types)
+        return replace(self, version=self.version + 1, types=_without(self.types, name))
 
-    def _check_not_external(self, name: str) -> None:
-        if name.casefold() in self.external_tables:
-            raise TableExistsError(
-                f"external table {name!r} exists already; DROP TABLE it first, or choose another name", table=name
-            )
+    def _check_free(self, name: str, wanted: str, *, or_replace: bool = False) -> None:
+        """Refuse a name for a relation of a kind that another one has, but for one of this kind that is to be replaced.
 
-    def _check_not_a_view(self, name: str) -> None:
-        if name.casefold() in self.views:
-            raise TableExistsError(
-                f"view {name!r} exists already; DROP VIEW it first, use CREATE OR REPLACE VIEW or choose another name",
-                table=name,
-            )
+        Raises:
+            TableExistsError: The name is taken.
+        """
+        known = {"table": self.by_name, "view": self.views, "external table": self.external_tables}
+        taken = next((kind for kind, relations in known.items() if name.casefold() in relations), None)
+        if taken is not None and (taken != wanted or not or_replace):
+            shared = "tables and views share their names: DROP it first, or choose another one"
+            advice = _IF_TAKEN[taken] if taken == wanted else shared
+            raise TableExistsError(f"{taken} {name!r} exists already; {advice}", table=name)
 
     def _referred(self, table: TableDef) -> TableDef:
         """The table with a reference for its scheme, if that is large."""
@@ -377,6 +347,19 @@ class Catalog:
                 f"{self.book}/{table.table_id}.{table.version}" if is_large else None
             ),
         )
+
+
+def by_folded_name(values: Iterable[N]) -> Mapping[str, N]:
+    """Tables, views or types by their case-folded names."""
+    return MappingProxyType({value.name.casefold(): value for value in values})
+
+
+def _with(known: Mapping[str, N], value: N) -> Mapping[str, N]:
+    return MappingProxyType({**known, value.name.casefold(): value})
+
+
+def _without(known: Mapping[str, N], name: str) -> Mapping[str, N]:
+    return MappingProxyType({key: value for key, value in known.items() if key != name.casefold()})
 
 
 def _has_part(type_: SqlType, part: SqlType) -> bool:

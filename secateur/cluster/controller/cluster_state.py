@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -21,7 +21,7 @@ from typing import Final, TypeVar
 
 from secateur.cluster.controller.catalog import Catalog
 from secateur.cluster.controller.history import EventLog
-from secateur.cluster.controller.leaving import NOBODY_LEAVES, Leaving
+from secateur.cluster.controller.leaving import Leaving
 from secateur.cluster.controller.membership import Event, MemberLost, absent_owners, advance
 from secateur.cluster.controller.recovery import RecordEncoder, RestOfState, changing_of
 from secateur.cluster.controller.stream_batches import StreamBatches
@@ -103,19 +103,12 @@ class ClusterState:
         self._beat = asyncio.Event()
         self._probing: set[str] = set()
         self._background = BackgroundTasks()
-        self._catalog = Catalog()
-        self._changing_table: TableDef | None = None
-        self._changing_for: str | None = None
-        self._pruning = pruning
+        self._rest = RestOfState(pruning=pruning)
         self.last_member = 0
-        self._done: tuple[str, ...] = ()
-        self._streams = StreamBatches()
-        self._access = AccessRecord()
         self._on_access = on_access
         self._last_loads = last_loads
         self._request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
         self.events = EventLog()
-        self._leaving = NOBODY_LEAVES
         self.changing = asyncio.Lock()
 
     @property
@@ -126,29 +119,27 @@ class ClusterState:
     @property
     def catalog(self) -> Catalog:
         """The tables and views; replaced as a whole, under :attr:`changing`."""
-        return self._catalog
+        return self._rest.catalog
 
     @catalog.setter
     def catalog(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-        self._changing_table = self._changing_for = None
-        request_id = self._request_id.get()
-        if request_id is not None and request_id not in self._done:
-            self._done = (*self._done, request_id)[-_DONE_MAX:]
-        self._deliver()
+        request_id, done = self._request_id.get(), self._rest.done
+        if request_id is not None and request_id not in done:
+            done = (*done, request_id)[-_DONE_MAX:]
+        self._take(replace(self._rest, catalog=catalog, changing=None, changing_for=None, done=done))
 
     def versions(self, statistics_version: int) -> GivenVersions:
         """The versions that every answer to a client carries; that of the statistics is kept elsewhere."""
         return {
-            "catalog_version": self._catalog.version,
+            "catalog_version": self.catalog.version,
             "topology_version": self._topology.version,
             "statistics_version": statistics_version,
-            "pruning": self._pruning,
+            "pruning": self.pruning,
         }
 
     def spend_id(self, table_id: int) -> None:
         """An id of a table is used, whatever becomes of the table."""
-        self._catalog = replace(self._catalog, last_table_id=table_id)
+        self._rest = replace(self._rest, catalog=replace(self.catalog, last_table_id=table_id))
 
     @contextmanager
     def on_behalf_of(self, request_id: str | None) -> Iterator[None]:
@@ -161,65 +152,54 @@ class ClusterState:
 
     def is_done(self, request_id: str) -> bool:
         """Whether a request has changed the catalog."""
-        return request_id in self._done
+        return request_id in self._rest.done
 
     @property
     def changing_table(self) -> TableDef | None:
         """The table whose ranges are being changed, as it is to be; a new catalog ends the change."""
-        return self._changing_table
+        return self._rest.changing
 
     @changing_table.setter
     def changing_table(self, table: TableDef | None) -> None:
-        self._changing_table, self._changing_for = table, self._request_id.get()
-        self._deliver()
+        self._take(replace(self._rest, changing=table, changing_for=self._request_id.get()))
 
     @property
     def pruning(self) -> Pruning:
         """The setting of sessions that have not set their own."""
-        return self._pruning
+        return self._rest.pruning
 
     @pruning.setter
     def pruning(self, pruning: Pruning) -> None:
-        self._pruning = pruning
-        self._deliver()
+        self._take(replace(self._rest, pruning=pruning))
 
     @property
     def streams(self) -> StreamBatches:
         """The last batch of each stream for each table."""
-        return self._streams
+        return self._rest.streams
 
     @streams.setter
     def streams(self, streams: StreamBatches) -> None:
-        self._streams = streams
-        self._deliver()
+        self._take(replace(self._rest, streams=streams))
 
     @property
     def access(self) -> AccessRecord:
         """The tokens of clients beside that of the cluster, roles and policies; replaced as a whole."""
-        return self._access
+        return self._rest.access
 
     @access.setter
     def access(self, access: AccessRecord) -> None:
-        if access is self._access:
-            return
-        self._access = access
-        self._on_access(access)
-        self._deliver()
+        if access is not self.access:
+            self._on_access(access)
+            self._take(replace(self._rest, access=access))
 
     @property
     def leaving(self) -> Leaving:
         """The members that are to leave."""
-        return self._leaving
+        return self._rest.leaving
 
     @leaving.setter
     def leaving(self, leaving: Leaving) -> None:
-        self._leaving = leaving
-        self._deliver()
-
-    @property
-    def draining(self) -> frozenset[str]:
-        """Members that are to own nothing, so that they can leave, and still own something."""
-        return self._leaving.draining
+        self._take(replace(self._rest, leaving=leaving))
 
     @property
     def epoch(self) -> int:
@@ -244,7 +224,7 @@ class ClusterState:
         Raises:
             Error: As :func:`~secateur.cluster.controller.membership.advance`.
         """
-        return advance(self._topology, event, self._leaving)
+        return advance(self._topology, event, self.leaving)
 
     def apply(self, event: Event, first: Collection[str] = (), why: str = "") -> None:
         """Take over the next topology, and begin to take it to the members, to some of them first.
@@ -258,7 +238,8 @@ class ClusterState:
         if self._topology is before:
             return
         gone = {member.id: member for member in before.members if member.id not in self._topology.member_ids}
-        drained, self._leaving = self._leaving.drained, self._leaving.ended(gone)
+        drained = self.leaving.drained
+        self._rest = replace(self._rest, leaving=self.leaving.ended(gone))
         self._lost.update((member_id, member) for member_id, member in gone.items() if member_id not in drained)
         for member_id in self._topology.member_ids:
             self._lost.pop(member_id, None)
@@ -282,13 +263,18 @@ class ClusterState:
     def restore(self, epoch: int, topology: Topology, catalog: Catalog, state: ControllerState) -> None:
         """Go on from what an earlier controller left, in a later epoch."""
         self._delivery.epoch = epoch
-        self._topology, self._catalog = topology, catalog
-        self._pruning, self.last_member, self._done = state.pruning, state.last_member, state.done
-        self._changing_table, self._changing_for = changing_of(state), state.changing_for
-        self._streams = StreamBatches(state.streams)
-        self._access = state.access
-        self._on_access(self._access)
-        self._leaving = Leaving(frozenset(state.draining), frozenset(state.drained).intersection(topology.member_ids))
+        self._topology, self.last_member = topology, state.last_member
+        self._rest = RestOfState(
+            catalog=catalog,
+            changing=changing_of(state),
+            changing_for=state.changing_for,
+            pruning=state.pruning,
+            done=state.done,
+            streams=StreamBatches(state.streams),
+            access=state.access,
+            leaving=Leaving(frozenset(state.draining), frozenset(state.drained).intersection(topology.member_ids)),
+        )
+        self._on_access(state.access)
         for member_id in topology.member_ids:
             self._watch.joined(member_id, lease_clock_s())
         self._peers.update(topology)
@@ -313,19 +299,13 @@ class ClusterState:
         self._deliver()
         await self.all_reached()
 
+    def _take(self, rest: RestOfState) -> None:
+        self._rest = rest
+        self._deliver()
+
     def _deliver(self, first: Collection[str] = ()) -> None:
-        rest = RestOfState(
-            self._catalog,
-            self._changing_table,
-            self._changing_for,
-            self._pruning,
-            self.last_member,
-            self._done,
-            self._streams,
-            self._access,
-            self._leaving,
-            self._last_loads(absent_owners(self._topology)),
-        )
+        last_loads = self._last_loads(absent_owners(self._topology))
+        rest = self._rest = replace(self._rest, last_member=self.last_member, last_loads=last_loads)
         self._delivery.send(self._topology, lambda: self._encoder.encoded(rest), first)
 
     # -- calls
@@ -346,6 +326,21 @@ class ClusterState:
             except GONE:
                 if not operation_of(message).is_idempotent or not await self.still_there(member_id):
                     raise
+
+    async def call_all(
+        self, message: Callable[[str], Message[R]], members: Iterable[str] | None = None
+    ) -> dict[str, R | BaseException]:
+        """Send a request to all members at once; return the answers and errors, when the last one has come.
+
+        Args:
+            message: Makes the request to a member.
+            members: Those that are asked; None for all of this moment.
+        """
+        asked = self._topology.member_ids if members is None else tuple(members)
+        outcomes = await asyncio.gather(
+            *(self.call(member_id, message(member_id)) for member_id in asked), return_exceptions=True
+        )
+        return dict(zip(asked, outcomes, strict=True))
 
     # -- who lives
 
@@ -442,3 +437,17 @@ class ClusterState:
     def _stir(self) -> None:
         self._beat.set()
         self._beat = asyncio.Event()
+
+
+def answers_of(outcomes: Mapping[str, R | BaseException]) -> list[R]:
+    """The answers of members, if all have answered.
+
+    Raises:
+        Error: That of the first one that has not.
+    """
+    answers = []
+    for outcome in outcomes.values():
+        if isinstance(outcome, BaseException):
+            raise outcome
+        answers.append(outcome)
+    return answers

@@ -11,7 +11,7 @@ from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.membership import SettingChanged
 from secateur.cluster.controller.running_requests import CONTROLLER, RunningRequests
 from secateur.cluster.controller.table_commands import TableCommands
-from secateur.cluster.controller.view_commands import ExternalTableCommands, TypeCommands, ViewCommands
+from secateur.cluster.controller.view_commands import ExternalTableCommands, ViewCommands
 from secateur.errors import ProgrammingError
 from secateur.planner import statement as planned
 from secateur.protocol import query
@@ -25,7 +25,6 @@ class ControllerCommands:
     Args:
         state: Catalog, topology and members.
         tables: Carries out what concerns tables.
-        views: Carries out what concerns views.
         external_tables: Carries out what concerns external tables.
         jobs: The jobs, which KILL ends.
         requests: The requests under way, which KILL ends.
@@ -35,15 +34,13 @@ class ControllerCommands:
         self,
         state: ClusterState,
         tables: TableCommands,
-        views: ViewCommands,
         external_tables: ExternalTableCommands,
         jobs: ControllerJobs,
         requests: RunningRequests,
     ) -> None:
         self._state = state
         self._tables = tables
-        self._views = views
-        self._types = TypeCommands(state, views.adopt)
+        self._views = ViewCommands(state)
         self._access = AccessCommands(state)
         self._external_tables = external_tables
         self._jobs = jobs
@@ -130,10 +127,10 @@ class ControllerCommands:
                 await self._views.drop(name, if_exists=if_exists)
                 return "view dropped"
             case planned.CreateType(named, or_replace, if_not_exists):
-                await self._types.create(named, or_replace=or_replace, if_not_exists=if_not_exists)
+                await self._views.create_type(named, or_replace=or_replace, if_not_exists=if_not_exists)
                 return "type created"
             case planned.DropType(name, if_exists):
-                await self._types.drop(name, if_exists=if_exists)
+                await self._views.drop_type(name, if_exists=if_exists)
                 return "type dropped"
             case planned.KillStatement(member, number):
                 await self._kill_statement(member, number)

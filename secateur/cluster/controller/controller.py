@@ -29,7 +29,7 @@ from secateur.cluster.controller.system_tables import SystemTables
 from secateur.cluster.controller.table_checks import ControllerTableChecks
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.takeover import Takeover
-from secateur.cluster.controller.view_commands import ExternalTableCommands, ViewCommands
+from secateur.cluster.controller.view_commands import ExternalTableCommands
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
 from secateur.cluster.loop_thread import BackgroundTasks, threads_end
 from secateur.cluster.member.changes.change_turns import ChangeTurns, full_table
@@ -92,20 +92,17 @@ class Controller:
         )
         loads = self._loads = LoadPublisher(state, state.has_member)
         joining = self._joining = Joining(state, settings, loads.numbers)
-        self._rebalancer = Rebalancer(state, joining, state.events, is_on=settings.rebalancing)
+        self._rebalancer = Rebalancer(state, joining, is_on=settings.rebalancing)
         statistics = self._statistics = StatisticsCache(self._peers, self._served)
         self._background = BackgroundTasks()
         requests = RunningRequests()
         self._schemes = ThreadPoolExecutor(1, thread_name_prefix="secateur-schemes")
         replies = StatementReplies(settings.plan_cache_max, settings.cost_model)
         tables = self._table_commands = TableCommands(state, loads, joining.loads.shared, statistics, self._schemes)
-        views = ViewCommands(state)
         allow_code = settings.accepts_code
-        external = self._external_tables = ExternalTableCommands(state, views.adopt, allow_code=allow_code)
-        self._jobs = ControllerJobs(
-            self._peers, lambda: state.topology, self._group_of, state.check_member, allow_code=allow_code
-        )
-        self._commands = ControllerCommands(state, tables, views, external, self._jobs, requests)
+        external = self._external_tables = ExternalTableCommands(state, allow_code=allow_code)
+        self._jobs = ControllerJobs(state, self._peers, allow_code=allow_code)
+        self._commands = ControllerCommands(state, tables, external, self._jobs, requests)
         statements = self._statements = StatementRequests(
             state, statistics, replies, self._commands, external, requests, settings.planning_timeout_s
         )
@@ -117,7 +114,6 @@ class Controller:
             state,
             self._peers,
             tables,
-            views,
             self._begin_epoch,
             self._resume,
             is_over=not (is_recovering or is_cold_start),
@@ -425,9 +421,6 @@ class Controller:
         self._state.events.add("copy_lost", lost.member, f"partition {lost.partition} of {name} is out of sync")
         await self._rebalancer.copy_lost(lost.table_id, lost.partition, lost.member)
         return Reply(Versions(**self._versions()))
-
-    def _group_of(self, table: str) -> str:
-        return self._state.catalog.table(table).scheme.affinity_group()
 
     async def _watch(self) -> None:
         """Detect lost members that no process has reported."""

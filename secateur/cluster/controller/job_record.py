@@ -9,7 +9,7 @@ Source: Hazelcast Jet, ``MasterJobContext``, as a machine without I/O.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from secateur.client.execution.retry_policy import LOST_MEMBERS_MAX, cost_too_many
@@ -75,53 +75,30 @@ class FinishRecord:
 Effect = StartAttempt | AskAttempt | CancelAttempt | AwaitAttemptEnd | FinishRecord
 
 
+@dataclass(eq=False, kw_only=True, slots=True)
 class JobRecord:
-    """One job from submission to its end.
+    """One job from submission to its end, or from where an earlier controller had it: :meth:`resumed` goes on then.
 
     Invariant: at most one attempt counts at any time; ``FinishRecord`` comes exactly once; a coordinator whose state is
         unknown is asked to stop before another is chosen.
 
-    Args:
-        restarts: Whether the job restarts when a member is lost or partitions moved.
-
     Attributes:
+        restarts: Whether the job restarts when a member is lost or partitions moved.
         status: Its status.
         attempt: The number of the attempt that counts, from 1.
         coordinator: The member that runs it, None between attempts and after the end.
         error: Why it ended, or why it restarted last.
+        cause: Why it is being stopped; None while nobody wants that.
     """
 
-    def __init__(self, *, restarts: bool) -> None:
-        self._restarts = restarts
-        self._cause: Error | None = None
-        self._blamed: set[str] = set()  # members that did not answer while they worked on the job
-        self._left: set[str] = set()  # members that have left the cluster since it was submitted
-        self.status = JobStatus.NOT_RUNNING
-        self.attempt = 1
-        self.coordinator: str | None = None
-        self.error: Error | None = None
-
-    @classmethod
-    def kept(
-        cls,
-        *,
-        restarts: bool,
-        status: JobStatus,
-        attempt: int,
-        coordinator: str | None,
-        error: Error | None,
-        cause: Error | None,
-    ) -> JobRecord:
-        """The record as an earlier controller had it; :meth:`resumed` goes on with it."""
-        record = cls(restarts=restarts)
-        record.status, record.attempt, record.coordinator, record.error = status, attempt, coordinator, error
-        record._cause = cause
-        return record
-
-    @property
-    def cause(self) -> Error | None:
-        """Why the job is being stopped; None while nobody wants that."""
-        return self._cause
+    restarts: bool
+    status: JobStatus = JobStatus.NOT_RUNNING
+    attempt: int = 1
+    coordinator: str | None = None
+    error: Error | None = None
+    cause: Error | None = None
+    _blamed: set[str] = field(default_factory=set)  # members that did not answer while they worked on the job
+    _left: set[str] = field(default_factory=set)  # members that have left the cluster since it was submitted
 
     def resumed(self, members: Collection[str]) -> list[Effect]:
         """Another controller has taken over; ``members`` are those of the cluster now.
@@ -135,8 +112,8 @@ class JobRecord:
         if self.coordinator not in members:
             return self.member_lost(self.coordinator)
         asked: list[Effect] = [AskAttempt(self.coordinator, self.attempt)]
-        if self._cause is not None:
-            asked += [CancelAttempt(self.coordinator, self.attempt, self._cause), AwaitAttemptEnd()]
+        if self.cause is not None:
+            asked += [CancelAttempt(self.coordinator, self.attempt, self.cause), AwaitAttemptEnd()]
         return asked
 
     def submitted(self) -> list[Effect]:
@@ -164,15 +141,14 @@ class JobRecord:
         """An attempt has ended, or could not be started. Repetitions and attempts that were given up change nothing."""
         if attempt != self.attempt or self.status.is_final:
             return []
-        if error is None or self._cause is not None:
-            return self._finish(
-                None if error is None else self._cause
-            )  # what had succeeded before it was stopped has succeeded
+        if error is None or self.cause is not None:
+            # What had succeeded before it was stopped has succeeded.
+            return self._finish(None if error is None else self.cause)
         if isinstance(error, MemberLostError) and isinstance(error.details.get("member"), str):
             self._blamed.add(error.details["member"])
             if self._cost_too_many:
                 return self._finish(self._too_many())
-        if self._restarts and isinstance(error, _RESTARTABLE) and self.attempt <= RESTARTS_MAX:
+        if self.restarts and isinstance(error, _RESTARTABLE) and self.attempt <= RESTARTS_MAX:
             return self._restart(error)
         return self._finish(error)
 
@@ -194,7 +170,7 @@ class JobRecord:
             return self.ended(
                 self.attempt, MemberLostError(f"member {member}, which coordinated the job, was lost", member=member)
             )
-        if self.status.is_final or self._cause is not None or not self._cost_too_many:
+        if self.status.is_final or self.cause is not None or not self._cost_too_many:
             return []
         error = self._too_many()
         running = [] if self.coordinator is None else [CancelAttempt(self.coordinator, self.attempt, error)]
@@ -202,9 +178,9 @@ class JobRecord:
 
     def cancel(self, error: Error) -> list[Effect]:
         """Stop the job for a reason: a request or a deadline. Has no effect after its end or an earlier call."""
-        if self.status.is_final or self._cause is not None:
+        if self.status.is_final or self.cause is not None:
             return []
-        self._cause = error
+        self.cause = error
         if self.coordinator is None:
             return self._finish(error)
         self.status = JobStatus.COMPLETING
@@ -212,7 +188,7 @@ class JobRecord:
 
     def cancel_wait_over(self) -> list[Effect]:
         """The coordinator was asked to stop and has had enough time."""
-        return [] if self.status.is_final or self._cause is None else self._finish(self._cause)
+        return [] if self.status.is_final or self.cause is None else self._finish(self.cause)
 
     @property
     def _cost_too_many(self) -> bool:
@@ -237,7 +213,7 @@ class JobRecord:
         else:
             self.status = (
                 JobStatus.CANCELLED
-                if error is self._cause and isinstance(error, JobCancelledError)
+                if error is self.cause and isinstance(error, JobCancelledError)
                 else JobStatus.FAILED
             )
         return [FinishRecord(error)]

@@ -109,13 +109,12 @@ class RegisteredJob:
     def of(cls, kept: KeptJob, dag: bytes) -> RegisteredJob:
         """A job that members have kept."""
         state = kept.state
-        error = None if state.failure is None else state.failure.to_error()
-        record = JobRecord.kept(
+        record = JobRecord(
             restarts=kept.config.on_member_lost == OnMemberLost.RESTART,
             status=state.status,
             attempt=state.attempt,
             coordinator=state.coordinator,
-            error=error,
+            error=None if state.failure is None else state.failure.to_error(),
             cause=None if kept.cause is None else kept.cause.to_error(),
         )
         job = cls(state.job_id, kept.config, kept.needs, kept.params, dag, record, kept.deadline_s, state.submitted_s)

@@ -16,20 +16,20 @@ import contextlib
 import itertools
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, assert_never
 
 from secateur import errors
 from secateur.cluster.controller import job_record
+from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.job_registry import JobRegistry, RegisteredJob
 from secateur.cluster.controller.recovery import first_of
 from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.peers import Peers
 from secateur.dag.codec import carries_code
-from secateur.partitioning.topology.topology import Topology
 from secateur.protocol import jobs as protocol
-from secateur.protocol.job_description import OnMemberLost, coordinators
+from secateur.protocol.job_description import JobRequirements, OnMemberLost, coordinators
 from secateur.protocol.message import Acknowledged, Failure
 from secateur.tracing import carried
 from secateur.wire import Reply, Request
@@ -49,26 +49,14 @@ class ControllerJobs:
     Lives on the controller's event loop.
 
     Args:
+        state: Tables, members and owners.
         peers: The way to the members.
-        topology: Gives the newest topology.
-        group_of: The affinity group of a table, by name.
-        check_member: Finds out whether a member is alive, and if not, has the topology advanced.
         allow_code: Whether DAGs may carry functions.
     """
 
-    def __init__(
-        self,
-        peers: Peers,
-        topology: Callable[[], Topology],
-        group_of: Callable[[str], str],
-        check_member: Callable[[str], Awaitable[None]],
-        *,
-        allow_code: bool,
-    ) -> None:
+    def __init__(self, state: ClusterState, peers: Peers, *, allow_code: bool) -> None:
+        self._state = state
         self._peers = peers
-        self._topology = topology
-        self._group_of = group_of
-        self._check_member = check_member
         self._allow_code = allow_code
         self._registry = JobRegistry()
         self._version = 0
@@ -87,7 +75,7 @@ class ControllerJobs:
         """
         self._version = first_of(epoch)
         holders: dict[str, tuple[int, str]] = {}
-        members = self._topology().member_ids
+        members = self._state.topology.member_ids
         lists = await asyncio.gather(
             *(self._peers.call(member, protocol.ListKeptJobs()) for member in members), return_exceptions=True
         )
@@ -109,7 +97,7 @@ class ControllerJobs:
             if is_cold_start and job.record.coordinator is not None:
                 self._apply(job, job.record.ended(job.record.attempt, _all_ended(job)))
             else:
-                self._apply(job, job.record.resumed(self._topology().member_ids))
+                self._apply(job, job.record.resumed(self._state.topology.member_ids))
 
     def member_joined(self, member: str) -> None:
         """A member is new: it keeps the jobs as well."""
@@ -139,14 +127,14 @@ class ControllerJobs:
                 "the DAG carries Python functions, and this cluster accepts no code; start it with allow_code=True and"
                 " a token"
             )
-        coordinators(needs, self._topology(), self._group_of)
+        self._coordinators(needs)
         deadline_s = None if config.timeout_s is None else time.time() + config.timeout_s
         record = job_record.JobRecord(restarts=config.on_member_lost == OnMemberLost.RESTART)
         job = RegisteredJob(asked.job, config, needs, asked.params, bytes(request.payload), record, deadline_s)
         job.trace = carried()
         self._registry.add(job)
         try:
-            await self._keep(job, self._topology().member_ids, job.dag)
+            await self._keep(job, self._state.topology.member_ids, job.dag)
         except BaseException:
             self._registry.withdraw(job)
             raise
@@ -252,12 +240,12 @@ class ControllerJobs:
         record = job.record
         lost = None if record.error is None else record.error.details.get("member")
         if isinstance(lost, str):
-            await self._check_member(lost)
+            await self._state.check_member(lost)
         await asyncio.sleep(delay_s)
         if not record.waits_for(attempt):
             return
         try:
-            members = coordinators(job.needs, self._topology(), self._group_of)
+            members = self._coordinators(job.needs)
         except errors.Error as error:
             self._apply(job, record.ended(attempt, error))
             return
@@ -265,6 +253,10 @@ class ControllerJobs:
         self._apply(job, record.chosen(attempt, member))
         await self._kept(job)  # a controller that starts anew has to know who may run it
         await self._ask(job, member, attempt)
+
+    def _coordinators(self, needs: JobRequirements) -> list[str]:
+        state = self._state
+        return coordinators(needs, state.topology, lambda table: state.catalog.table(table).scheme.affinity_group())
 
     async def _ask(self, job: RegisteredJob, member: str, attempt: int) -> None:
         record = job.record
@@ -310,7 +302,7 @@ class ControllerJobs:
 
     async def _keep_everywhere(self, job: RegisteredJob) -> None:
         try:
-            await self._keep(job, self._topology().member_ids)
+            await self._keep(job, self._state.topology.member_ids)
         except errors.Error as error:
             _log.warning("no member keeps what became of job %s: %s", job.job_id, error)
 
@@ -333,7 +325,7 @@ class ControllerJobs:
         try:
             await self._peers.call(member, protocol.HaltAttempt(job.job_id, attempt, Failure.of(error)))
         except errors.OperationalError:
-            await self._check_member(member)  # a dead coordinator has stopped
+            await self._state.check_member(member)  # a dead coordinator has stopped
 
     def _later(self, job: RegisteredJob, delay_s: float, event: Callable[[], list[job_record.Effect]]) -> None:
         async def happen() -> None:

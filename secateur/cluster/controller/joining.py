@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from secateur.cluster.controller.catalog import encoded_table
-from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.cluster.controller.cluster_state import ClusterState, answers_of
 from secateur.cluster.controller.disk_losses import lost_by
 from secateur.cluster.controller.membership import MemberJoined, MemberReturned, absent_owners
 from secateur.cluster.controller.publication_numbers import PublicationNumbers
@@ -26,7 +26,7 @@ from secateur.cluster.sockets import peer_at
 from secateur.errors import Error, ProgrammingError
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.topology import MemberAddress
-from secateur.protocol.catalog import AdoptViews, CatchUp, CaughtUp, DropStoredTable, TakeTopology
+from secateur.protocol.catalog import AdoptViews, CatchUp, DropStoredTable, TakeTopology
 from secateur.protocol.changes import SettleLoad
 from secateur.protocol.message import Role
 from secateur.protocol.recovery import BeginReturn, GetReport, MemberReport
@@ -115,24 +115,19 @@ class Joining:
             Error: A member could not be asked, or could not get the rows.
         """
         members = self._state.topology.member_ids
-        lost = set()
-        for table in self._replicated():
-            definition = await encoded_table(table)
-            sources = {member: tuple(other for other in members if other != member) for member in members}
-            answers = await asyncio.gather(
-                *(
-                    self._state.call(member, self._catching_up(table, definition, sources[member], is_current=True))
-                    for member in members
-                ),
-                return_exceptions=True,
-            )
-            failures = [answer for answer in answers if isinstance(answer, BaseException)]
-            if failures:
-                raise failures[0]
-            if not any(isinstance(answer, CaughtUp) and answer.has_rows for answer in answers):
-                lost.add(table.origin)
+        lost = frozenset([table.origin for table in self._replicated() if not await self._have_shared(table, members)])
         self._may_lack_rows = bool(lost)
-        return frozenset(lost)
+        return lost
+
+    async def _have_shared(self, table: TableDef, members: tuple[str, ...]) -> bool:
+        """Have each of these members get the rows of a table from the others; whether one of them has them."""
+        definition = await encoded_table(table)
+
+        def catching_up(member_id: str) -> CatchUp:
+            others = tuple(other for other in members if other != member_id)
+            return self._catching_up(table, definition, others, is_current=True)
+
+        return any(answer.has_rows for answer in answers_of(await self._state.call_all(catching_up, members)))
 
     def _replicated(self) -> list[TableDef]:
         return [table for table in self._state.catalog.tables() if table.replicated]

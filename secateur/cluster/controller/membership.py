@@ -71,14 +71,20 @@ class CopiesMoved:
 
     Attributes:
         group: The affinity group.
+        source: The primary of the partitions, from whose copies it has built its own.
         target: The member.
         moves: The partitions, each with the member whose copy this one replaces, in its role; None: the copy is a
             further backup, in place of one that was lost.
     """
 
     group: str
+    source: str
     target: str
     moves: tuple[tuple[int, str | None], ...]
+
+    @property
+    def partitions(self) -> list[int]:
+        return [partition for partition, _ in self.moves]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +212,7 @@ def advance(topology: Topology, event: Event, leaving: Leaving = NOBODY_LEAVES) 
             return Topology(returned.version, returned.members, owners)
         case CopyLost(group, partition, member_id):
             return _without_copy(topology, group, partition, member_id)
-        case CopiesMoved(group, target, moves):
+        case CopiesMoved(group, _, target, moves):
             return _with_holders(
                 topology, group, {partition: (replaced, target) for partition, replaced in moves}, _replaced
             )
@@ -221,12 +227,10 @@ def advance(topology: Topology, event: Event, leaving: Leaving = NOBODY_LEAVES) 
         case RangesChanged(before, after):
             return _with_ranges(topology, before, after, leaving)
         case OwnersForgotten(group):
+            if group not in topology.owners:
+                return topology
             owners = {name: ownership for name, ownership in topology.owners.items() if name != group}
-            return (
-                topology
-                if len(owners) == len(topology.owners)
-                else Topology(topology.version + 1, topology.members, owners)
-            )
+            return Topology(topology.version + 1, topology.members, owners)
         case SettingChanged():
             return Topology(topology.version + 1, topology.members, topology.owners)
         case _:

@@ -58,10 +58,8 @@ class PlanningThreads:
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
-        # Clients with waiting and without running plannings, in the order of their turns; and those whose next
-        # planning has to wait for their last.
-        self._turns: OrderedDict[int, deque[_Planning]] = OrderedDict()
-        self._behind: dict[int, deque[_Planning]] = {}
+        # What waits, by client, in the order of their turns; of those that run, the next has to wait for the last.
+        self._queues: OrderedDict[int, deque[_Planning]] = OrderedDict()
         self._running: dict[int, _Planning] = {}
         self._waiting = 0
         self._threads: set[threading.Thread] = set()
@@ -103,13 +101,13 @@ class PlanningThreads:
     def gone(self, client: int) -> None:
         """A client is gone: nothing is planned for it any more."""
         with self._lock:
-            waiting = [*self._turns.pop(client, ()), *self._behind.pop(client, ())]
+            waiting = self._queues.pop(client, ())
             self._waiting -= len(waiting)
             running = self._running.get(client)
         for planning in waiting:
             planning.result.cancel()
         if running is not None:
-            self._interrupt(running, asyncio.get_running_loop())
+            self._interrupt(running)
 
     async def close(self) -> None:
         """Cancel everything.
@@ -119,9 +117,8 @@ class PlanningThreads:
         """
         with self._lock:
             self._closed = True
-            waiting = [planning for queue in (*self._turns.values(), *self._behind.values()) for planning in queue]
-            self._turns.clear()
-            self._behind.clear()
+            waiting = [planning for queue in self._queues.values() for planning in queue]
+            self._queues.clear()
             self._waiting = 0
             running = list(self._running.values())
             threads = list(self._threads)
@@ -130,7 +127,7 @@ class PlanningThreads:
             planning.result.cancel()
         if running:
             for planning in running:
-                self._interrupt(planning, asyncio.get_running_loop())
+                self._interrupt(planning)
             ending = [asyncio.wrap_future(planning.result) for planning in running]
             for future in ending:
                 future.add_done_callback(_look_at)
@@ -151,8 +148,7 @@ class PlanningThreads:
                     limit="planning_queue",
                     retry_safe=True,
                 )
-            queues = self._behind if planning.client in self._running else self._turns
-            queues.setdefault(planning.client, deque()).append(planning)
+            self._queues.setdefault(planning.client, deque()).append(planning)
             self._waiting += 1
             self._wake.notify()
             if self._waiting > self._idle and len(self._threads) < _THREADS:
@@ -163,22 +159,24 @@ class PlanningThreads:
 
         It does not wait for a thread while its own client is being served.
         """
-        loop = asyncio.get_running_loop()
         with self._lock:
-            if self._closed or planning not in self._turns.get(planning.client, ()):
+            if (
+                self._closed
+                or planning.client in self._running
+                or planning not in self._queues.get(planning.client, ())
+            ):
                 return
             if not self._idle and len(self._threads) < _THREADS_MAX:
                 self._start_thread()
-        loop.call_later(_HELD_UP_S, self._help, planning)
+        asyncio.get_running_loop().call_later(_HELD_UP_S, self._help, planning)
 
     def _end_overdue(self, planning: _Planning) -> None:
         """Answer a planning that has taken too long, and cancel it; one that has not yet is looked at again later."""
         if planning.result.done():
             return
-        loop = asyncio.get_running_loop()
         taken_s = 0.0 if planning.begun_s is None else time.monotonic() - planning.begun_s
         if taken_s < self._timeout_s:
-            loop.call_later(self._timeout_s - taken_s, self._end_overdue, planning)
+            asyncio.get_running_loop().call_later(self._timeout_s - taken_s, self._end_overdue, planning)
             return
         with suppress(InvalidStateError):  # it has just ended
             planning.result.set_exception(
@@ -188,7 +186,7 @@ class PlanningThreads:
                     limit="planning_timeout_s",
                 )
             )
-            self._interrupt(planning, loop)
+            self._interrupt(planning)
 
     def _start_thread(self) -> None:
         # Daemons: a planning that cannot be interrupted must not keep the process from ending.
@@ -207,18 +205,14 @@ class PlanningThreads:
 
     def _next(self) -> _Planning | None:
         with self._lock:
-            while not self._turns:
+            while (client := next((one for one in self._queues if one not in self._running), None)) is None:
                 if self._closed or len(self._threads) > _THREADS:
                     return None
                 self._idle += 1
                 self._wake.wait()
                 self._idle -= 1
-            client, queue = self._turns.popitem(last=False)
-            planning = queue.popleft()
-            self._waiting -= 1
-            self._running[client] = planning
-            if queue:
-                self._behind[client] = queue
+            planning = self._running[client] = self._queues[client][0]
+            self._leave_queue(planning)
             return planning
 
     def _plan(self, planning: _Planning) -> None:
@@ -232,9 +226,8 @@ class PlanningThreads:
                 failure = error
         with self._lock:
             del self._running[planning.client]
-            queue = self._behind.pop(planning.client, None)
-            if queue:
-                self._turns[planning.client] = queue
+            if planning.client in self._queues:
+                self._queues.move_to_end(planning.client)
         with suppress(InvalidStateError):  # it was cancelled before it began, or has been answered
             if failure is None:
                 planning.result.set_result(found)
@@ -243,17 +236,21 @@ class PlanningThreads:
 
     def _give_up(self, planning: _Planning) -> None:
         with self._lock:
-            for queues in (self._turns, self._behind):
-                queue = queues.get(planning.client)
-                if queue is not None and planning in queue:
-                    queue.remove(planning)
-                    self._waiting -= 1
-                    if not queue:
-                        del queues[planning.client]
-                    return
-        self._interrupt(planning, asyncio.get_running_loop())
+            if planning in self._queues.get(planning.client, ()):
+                self._leave_queue(planning)
+                return
+        self._interrupt(planning)
 
-    def _interrupt(self, planning: _Planning, loop: asyncio.AbstractEventLoop) -> None:
+    def _leave_queue(self, planning: _Planning) -> None:
+        queue = self._queues[planning.client]
+        queue.remove(planning)
+        self._waiting -= 1
+        if not queue:
+            del self._queues[planning.client]
+
+    def _interrupt(self, planning: _Planning) -> None:
+        loop = asyncio.get_running_loop()
+
         def is_over() -> bool:
             with self._lock:
                 return loop.is_closed() or self._running.get(planning.client) is not planning

@@ -16,10 +16,9 @@ from contextlib import AsyncExitStack
 from typing import Final
 
 from secateur.cluster.controller.cluster_state import ClusterState
-from secateur.cluster.controller.history import EventLog
 from secateur.cluster.controller.joining import Joining
 from secateur.cluster.controller.membership import CopiesDropped, CopiesMoved, CopiesWanted, CopyLost, PrimariesMoved
-from secateur.cluster.controller.rebalancing import CopiesOfGroup, CopyMove, Move, empty, moves_of
+from secateur.cluster.controller.rebalancing import CopiesOfGroup, Move, empty, moves_of
 from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.errors import Error, TopologyChangedError
 from secateur.partitioning.topology.topology import MemberAddress, Topology
@@ -42,14 +41,13 @@ class Rebalancer:
     Args:
         state: Tables, members and owners.
         joining: Its lock keeps publications away while copies are built.
-        events: Is told what was done.
         is_on: Whether copies are built and moved at all.
     """
 
-    def __init__(self, state: ClusterState, joining: Joining, events: EventLog, *, is_on: bool) -> None:
+    def __init__(self, state: ClusterState, joining: Joining, *, is_on: bool) -> None:
         self._state = state
         self._joining = joining
-        self._events = events
+        self._events = state.events
         self._is_on = is_on
         self._lost_copies: set[tuple[int, int, str]] = set()
         self._settled_at: object = None
@@ -175,9 +173,9 @@ class Rebalancer:
         Moves to them that were decided before have ended: nobody else carries out moves.
         """
         state = self._state
-        if state.draining:
+        if state.leaving.draining:
             async with state.changing:
-                found = empty(state.topology, self._wanted(), state.draining)
+                found = empty(state.topology, self._wanted(), state.leaving.draining)
                 if found:
                     state.leaving = state.leaving.found_empty(found, state.topology.member_ids)
         if not state.leaving.drained <= self._kept_drained:
@@ -215,7 +213,7 @@ class Rebalancer:
 
     async def _carry_out(self, move: Move) -> None:
         match move:
-            case CopyMove():
+            case CopiesMoved():
                 await self._move_copies(move)
             case PrimariesMoved(group, moves):
                 async with self._state.changing:
@@ -233,7 +231,7 @@ class Rebalancer:
                 async with self._state.changing:
                     await self._state.advance(move)
 
-    async def _move_copies(self, move: CopyMove) -> None:
+    async def _move_copies(self, move: CopiesMoved) -> None:
         """Build copies on a member, and make it their owner."""
         partitions = move.partitions
         async with self._joining.loads.alone(), AsyncExitStack() as held:
@@ -249,10 +247,8 @@ class Rebalancer:
                     await held.enter_async_context(self._state.changing)
                 self._check(move.group, partitions, tables)
                 self._check_still(move, tables, self._state.topology)
-                await self._state.advance(
-                    CopiesMoved(move.group, move.target, move.moves),
-                    first={move.source} if any(replaced == move.source for _, replaced in move.moves) else (),
-                )
+                is_successor = any(replaced == move.source for _, replaced in move.moves)
+                await self._state.advance(move, first={move.source} if is_successor else ())
             except Exception:
                 await self._tell(move.source, protocol.ForgetCopies(tables, partitions, move.target, attempt))
                 await self._tell(move.target, protocol.DropCopies(tables, partitions, attempt))
@@ -265,7 +261,7 @@ class Rebalancer:
         for member, dropped in replaced.items():
             await self._drop(move.group, member, dropped)
 
-    def _check_still(self, move: CopyMove, tables: Sequence[int], topology: Topology) -> None:
+    def _check_still(self, move: CopiesMoved, tables: Sequence[int], topology: Topology) -> None:
         """Refuse to make a member an owner if its copies may lack a write.
 
         Raises:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur.cluster.controller.leaving import NOBODY_LEAVES, Leaving
-from secateur.cluster.controller.membership import CopiesDropped, CopiesWanted, PrimariesMoved, staying
+from secateur.cluster.controller.membership import CopiesDropped, CopiesMoved, CopiesWanted, PrimariesMoved, staying
 from secateur.partitioning.topology.affinity import assign
 from secateur.partitioning.topology.topology import MemberAddress, Ownership, Topology
 
@@ -48,28 +48,8 @@ class CopiesOfGroup:
     live: npt.NDArray[np.int32]
 
 
-@dataclass(frozen=True, slots=True)
-class CopyMove:
-    """Copies that one member has to build from those of another.
-
-    Attributes:
-        group: The affinity group.
-        source: The primary of the partitions.
-        target: The member that builds them.
-        moves: The partitions, each with the member whose copy the new one replaces; None for one that was lost.
-    """
-
-    group: str
-    source: str
-    target: str
-    moves: tuple[tuple[int, str | None], ...]
-
-    @property
-    def partitions(self) -> list[int]:
-        return [partition for partition, _ in self.moves]
-
-
-Move = CopyMove | PrimariesMoved | CopiesDropped | CopiesWanted
+Move = CopiesMoved | PrimariesMoved | CopiesDropped | CopiesWanted
+"""A move is the event with which it ends."""
 
 
 def moves_of(topology: Topology, wanted: Mapping[str, CopiesOfGroup], leaving: Leaving = NOBODY_LEAVES) -> list[Move]:
@@ -185,7 +165,7 @@ def _of_group(topology: Topology, group: str, live: Sequence[int], target: Owner
             drops[len(now) + len(living), old[0]].append(partition)
     size = max(_BATCH_PARTITIONS_MIN, len(live) // _BATCHES_MAX)
     for (urgency, source, member), moves in copies.items():
-        yield from ((urgency, CopyMove(group, source, member, batch)) for batch in _batches(moves, size))
+        yield from ((urgency, CopiesMoved(group, source, member, batch)) for batch in _batches(moves, size))
     for urgency, changes in primaries.items():
         yield from ((urgency, PrimariesMoved(group, batch)) for batch in _batches(changes, size))
     for (urgency, member), partitions in drops.items():

@@ -25,12 +25,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Final
 
-from secateur.cluster.controller.catalog import Catalog, encoded_table
-from secateur.cluster.controller.leaving import Leaving
+from secateur.cluster.controller.catalog import Catalog, by_folded_name, encoded_table
+from secateur.cluster.controller.leaving import NOBODY_LEAVES, Leaving
 from secateur.cluster.controller.stream_batches import StreamBatches
 from secateur.partitioning.tables.table import TableDef, TableDefinition
 from secateur.partitioning.topology.topology import Topology
@@ -214,16 +213,16 @@ def _going_on(record: ClusterRecord, reports: Mapping[str, MemberReport], lost: 
 class RestOfState:
     """The state of the controller but for members and owners; the fields are those of :class:`ControllerState`."""
 
-    catalog: Catalog
-    changing: TableDef | None
-    changing_for: str | None
-    pruning: Pruning
-    last_member: int
-    done: tuple[str, ...]
-    streams: StreamBatches
-    access: AccessRecord
-    leaving: Leaving
-    last_loads: Mapping[str, Mapping[int, LastLoad]]
+    catalog: Catalog = field(default_factory=Catalog)
+    changing: TableDef | None = None
+    changing_for: str | None = None
+    pruning: Pruning = Pruning.ON
+    last_member: int = 0
+    done: tuple[str, ...] = ()
+    streams: StreamBatches = field(default_factory=StreamBatches)
+    access: AccessRecord = field(default_factory=AccessRecord)
+    leaving: Leaving = NOBODY_LEAVES
+    last_loads: Mapping[str, Mapping[int, LastLoad]] = field(default_factory=dict)
 
 
 class RecordEncoder:
@@ -276,15 +275,13 @@ class RecordEncoder:
 
 def catalog_of(state: ControllerState) -> Catalog:
     """The tables and views of a record."""
-    tables = [decode(table, TableDefinition).table for table in state.tables]
-    views = [decode(view, ViewDef) for view in state.views]
     return Catalog(
         version=state.catalog_version,
         last_table_id=state.last_table_id,
-        by_name=MappingProxyType({table.name.casefold(): table for table in tables}),
-        views=MappingProxyType({view.name.casefold(): view for view in views}),
-        external_tables=MappingProxyType({table.name.casefold(): table for table in state.external_tables}),
-        types=MappingProxyType({named.name.casefold(): named for named in state.types}),
+        by_name=by_folded_name(decode(table, TableDefinition).table for table in state.tables),
+        views=by_folded_name(decode(view, ViewDef) for view in state.views),
+        external_tables=by_folded_name(state.external_tables),
+        types=by_folded_name(state.types),
         book=state.book,
     )
 

@@ -11,7 +11,7 @@ import dataclasses
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 from msgspec.structs import asdict
@@ -41,11 +41,7 @@ from secateur.protocol.summaries import GetTenantHours, TenantHour, TenantHours
 from secateur.wire import Reply, Request, encode_table
 
 Row = Mapping[str, Any]
-
-_KIND_TABLE: Final = "BASE TABLE"
-_KIND_VIEW: Final = "VIEW"
-_KIND_EXTERNAL: Final = "EXTERNAL"
-
+Rows: TypeAlias = Sequence[Row] | pa.Table
 
 _NEWEST: Final = GetStatements(ended_of_plan_max=20)
 _RUNNING: Final = GetStatements(ended_of_plan_max=0)
@@ -86,7 +82,7 @@ class SystemTables:
         self._loads = loads
         self._settings = settings
         self.history = History(members.ask_all)
-        self._rows: dict[str, Callable[[], Awaitable[Sequence[Row] | pa.Table]]] = {
+        self._rows: dict[str, Callable[[], Rows | Awaitable[Rows]]] = {
             "members": self._member_rows,
             "tables": self._tables,
             "columns": self._columns,
@@ -95,22 +91,22 @@ class SystemTables:
             "checks": self._checks,
             "partitions": self._partitions,
             "tokens": self._tokens,
-            "roles": self._roles,
+            "roles": lambda: [{"name": role.name} for role in self._state.access.roles],
             "grants": self._grants,
             "policies": self._policies,
             "jobs": self._job_rows,
             "events": self._events,
             "loads": self._load_rows,
-            "settings": self._setting_rows,
+            "settings": lambda: list(setting_rows(self._settings, self._state.pruning)),
             "statements": lambda: self._statements("statements", GetStatements()),
             "newest_statements": lambda: self._statements("newest_statements", _NEWEST),
             "running_statements": lambda: self._statements("running_statements", _RUNNING),
             "statement_summaries": self._statement_summaries,
             "latencies": self._latencies,
-            "history": self._history_rows,
+            "history": lambda: [dataclasses.asdict(line) for line in self.history.lines()],
             "hot_keys": self._hot_keys,
             "tenants": self._tenant_rows,
-            "resource_groups": self._group_rows,
+            "resource_groups": lambda: [asdict(group) for group in self._state.access.groups],
         }
 
     async def answer(self, request: Request[ReadSystemTable]) -> Reply[Acknowledged]:
@@ -119,7 +115,8 @@ class SystemTables:
         made = self._rows.get(name)
         if made is None:
             raise ProtocolError(f"there is no system table {name!r}; there is {', '.join(self._rows)}")
-        rows = await made()
+        found = made()
+        rows = await found if isinstance(found, Awaitable) else found
         if not isinstance(rows, pa.Table):
             rows = pa.Table.from_pylist(list(rows), schema=_schema(SYSTEM_TABLES[name]))
         return Reply(Acknowledged(), encode_table(rows))
@@ -148,7 +145,7 @@ class SystemTables:
             rows.append(
                 {
                     "table_name": table.name,
-                    "table_type": _KIND_TABLE,
+                    "table_type": "BASE TABLE",
                     "table_id": table.table_id,
                     "version": table.version,
                     "primary_key": list(table.declared_key),
@@ -165,7 +162,7 @@ class SystemTables:
         rows.extend(
             {
                 "table_name": external.name,
-                "table_type": _KIND_EXTERNAL,
+                "table_type": "EXTERNAL",
                 "table_id": external.table.table_id,
                 "partitioning": external.title,
                 "sql": external.sql,
@@ -174,19 +171,18 @@ class SystemTables:
         )
         views = self._state.catalog.views.values()
         rows.extend(
-            {"table_name": view.name, "table_type": _KIND_VIEW, "table_id": view.view_id, "sql": view.sql}
-            for view in views
+            {"table_name": view.name, "table_type": "VIEW", "table_id": view.view_id, "sql": view.sql} for view in views
         )
         return sorted(rows, key=lambda row: str(row["table_name"]))
 
-    async def _indexes(self) -> list[Row]:
+    def _indexes(self) -> list[Row]:
         return [
             {"index_name": index.name, "table_name": table.name, "columns": list(index.columns)}
             for table in self._state.catalog.tables()
             for index in table.indexes
         ]
 
-    async def _checks(self) -> list[Row]:
+    def _checks(self) -> list[Row]:
         return [
             {
                 "table_name": table.name,
@@ -198,7 +194,7 @@ class SystemTables:
             for check in table.checks
         ]
 
-    async def _columns(self) -> list[Row]:
+    def _columns(self) -> list[Row]:
         rows: list[Row] = []
         external = [external.table for external in self._state.catalog.external_tables.values()]
         for table in (*self._state.catalog.tables(), *external):
@@ -231,7 +227,7 @@ class SystemTables:
                 )
         return sorted(rows, key=lambda row: (row["table_name"], row["position"]))
 
-    async def _types(self) -> list[Row]:
+    def _types(self) -> list[Row]:
         types = self._state.catalog.types.values()
         return [{"type_name": named.name, "data_type": str(named.type), "sql": named.sql} for named in types]
 
@@ -273,7 +269,7 @@ class SystemTables:
                 )
         return rows
 
-    async def _tokens(self) -> list[Row]:
+    def _tokens(self) -> list[Row]:
         return [
             {
                 "id": token.id,
@@ -289,10 +285,7 @@ class SystemTables:
             if not token.is_over
         ]
 
-    async def _roles(self) -> list[Row]:
-        return [{"name": role.name} for role in self._state.access.roles]
-
-    async def _grants(self) -> list[Row]:
+    def _grants(self) -> list[Row]:
         access = self._state.access
         held = [(role.name, "", role.grants) for role in access.roles]
         held += [("", token.id, token.tables) for token in access.tokens if not token.is_over]
@@ -302,7 +295,7 @@ class SystemTables:
             for grant in grants
         ]
 
-    async def _policies(self) -> list[Row]:
+    def _policies(self) -> list[Row]:
         access = self._state.access
         return [
             {
@@ -318,16 +311,13 @@ class SystemTables:
             for policy in access.policies_of(table.origin)
         ]
 
-    async def _setting_rows(self) -> list[Row]:
-        return list(setting_rows(self._settings, self._state.pruning))
-
-    async def _events(self) -> list[Row]:
+    def _events(self) -> list[Row]:
         return [
             {"number": number, "time": event.time, "kind": event.kind, "member": event.member, "detail": event.detail}
             for number, event in enumerate(self._state.events.latest())
         ]
 
-    async def _job_rows(self) -> list[Row]:
+    def _job_rows(self) -> list[Row]:
         return [
             {**asdict(job), "id": job.job_id, "submitted": _moment(job.submitted_s), "ended": _moment(job.ended_s)}
             for job in self._jobs.rows()
@@ -380,15 +370,9 @@ class SystemTables:
             for total in answer.totals
         ]
 
-    async def _history_rows(self) -> list[Row]:
-        return [dataclasses.asdict(line) for line in self.history.lines()]
-
     async def _hot_keys(self) -> list[Row]:
         names = {table.table_id: table.name for table in self._state.catalog.tables()}
         return list(list_hot_keys(await self._members.ask_all(GetHotKeys()), names))
-
-    async def _group_rows(self) -> list[Row]:
-        return [asdict(group) for group in self._state.access.groups]
 
     async def _tenant_rows(self) -> list[Row]:
         return list(tenant_rows(answer for _, answer in await self._members.ask_all(GetTenantHours())))

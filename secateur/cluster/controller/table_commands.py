@@ -196,7 +196,7 @@ class TableCommands:
             if not if_exists or self._state.catalog.index_holder(name) is not None:
                 self._state.catalog = self._state.catalog.without_index(name)
 
-    async def alter(self, name: str, changes: Sequence[RangeChange]) -> TableDef:
+    async def alter(self, name: str, changes: Sequence[RangeChange]) -> None:
         """Change the ranges of a table: all the changes, or an error and none.
 
         Raises:
@@ -212,9 +212,9 @@ class TableCommands:
             change = partial(
                 alter_ranges, before.scheme, changes, types=types, primary_key=before.primary_key, table=before.name
             )
-            return await self._change_ranges(before, change)
+            await self._change_ranges(before, change)
 
-    async def alter_columns(self, name: str, changes: Sequence[ColumnChange]) -> TableDef:
+    async def alter_columns(self, name: str, changes: Sequence[ColumnChange]) -> None:
         """Change the columns of a table, or its name: all the changes, or an error and none.
 
         Writes wait meanwhile. First those that are on their way come to an end: a copy that cannot make one is counted
@@ -238,7 +238,8 @@ class TableCommands:
                     self._state.changing,
                 ):
                     if self._state.catalog.find(name) is table:
-                        return await self._alter_at_members(table, changes)
+                        await self._alter_at_members(table, changes)
+                        return
             except (*GONE, TopologyChangedError) as error:
                 member_id = error.details.get("member")
                 if isinstance(member_id, str):
@@ -247,10 +248,10 @@ class TableCommands:
                     raise
         raise _unsettled(f"ALTER TABLE {name}")
 
-    async def _alter_at_members(self, before: TableDef, changes: Sequence[ColumnChange]) -> TableDef:
+    async def _alter_at_members(self, before: TableDef, changes: Sequence[ColumnChange]) -> None:
         state, done = self._state, altered(before, changes, datetime.now(UTC))
         if done.table == before:
-            return before
+            return
         check_columns(state.access, before, done.table)
         if not before.replicated:
             live = before.scheme.live_partitions().tolist()
@@ -276,7 +277,6 @@ class TableCommands:
         state.access = with_renamed(state.access, before, after)
         self._loads.altered(before.table_id)
         self._statistics.forget(before.table_id)
-        return after
 
     async def make_ranges(self, name: str, table_id: int, cells: Sequence[Any]) -> None:
         """Make the ranges for rows that are about to be written to a table with EVERY.
@@ -330,14 +330,10 @@ class TableCommands:
         before, leaving = self._state.topology, self._state.leaving
         topology = self._state.after(event)
         self._state.spend_id(table.table_id)
-        outcomes = await asyncio.gather(
-            *(
-                self._state.call(member_id, CreateStoredTable(definition, copies_of(topology, table, member_id)))
-                for member_id in topology.member_ids
-            ),
-            return_exceptions=True,
+        outcomes = await self._state.call_all(
+            lambda member_id: CreateStoredTable(definition, copies_of(topology, table, member_id))
         )
-        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        failures = [outcome for outcome in outcomes.values() if isinstance(outcome, BaseException)]
         # Nothing is awaited between this look at what the owners depend on and their becoming owners.
         if not failures and self._state.topology is before and self._state.leaving == leaving:
             await self._state.advance(event)
@@ -348,18 +344,17 @@ class TableCommands:
             raise refusals[0]
         return False
 
-    async def _change_ranges(self, before: TableDef, change: Callable[[], PartitionScheme]) -> TableDef:
+    async def _change_ranges(self, before: TableDef, change: Callable[[], PartitionScheme]) -> None:
         # With many ranges this takes its time, which the event loop does not have.
         scheme = await asyncio.get_running_loop().run_in_executor(self._executor, lambda: _resolved(change()))
         if scheme is before.scheme:
-            return before
+            return
         for tries_left in reversed(range(_TRIES_MAX)):
             if await self._change_at_members(before, scheme, is_last=not tries_left):
                 break
         else:
             raise _unsettled(f"the change of ranges of {before.name}")
         await self._forget_owners(before.scheme.affinity_group())
-        return self._state.catalog.table(before.name)
 
     async def _change_at_members(self, before: TableDef, scheme: PartitionScheme, *, is_last: bool) -> bool:
         """Give new ranges owners and tell the members; False when one of them was out of reach, or lost meanwhile.
@@ -433,14 +428,15 @@ class TableCommands:
         it in memory, and writes everything as soon as it can.
         """
         catching_up = CatchUp(await encoded_table(table), (), is_current=True)
-        for member_id in behind:
-            try:
-                await self._state.call(member_id, catching_up)
-            except DiskError as error:
+        outcomes = await self._state.call_all(lambda _: catching_up, behind)
+        for member_id, error in outcomes.items():
+            if isinstance(error, DiskError):
                 _log.warning("member %s has not written ALTER TABLE %s yet: %s", member_id, table.name, error)
-            except Error as error:
+            elif isinstance(error, Error):
                 _log.warning("member %s does not follow ALTER TABLE %s: %s", member_id, table.name, error)
                 self._state.condemn(member_id)
+            elif isinstance(error, BaseException):
+                raise error
 
     async def settle_tables(self, known: Mapping[str, Iterable[int]]) -> None:
         """Remove what is left of commands that an earlier controller had not completed, or not acknowledged.
@@ -486,11 +482,7 @@ class TableCommands:
 
         Once that has returned, one that does not stay answers for it no more either: its lease has ended.
         """
-        drop = DropStoredTable(table.table_id)
-        await asyncio.gather(
-            *(self._state.call(member_id, drop) for member_id in self._state.topology.member_ids),
-            return_exceptions=True,
-        )
+        await self._state.call_all(lambda _: DropStoredTable(table.table_id))
         await self._state.all_reached()
 
 

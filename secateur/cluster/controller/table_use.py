@@ -7,13 +7,12 @@ answer and the drop, each closes its latch for writes first, as for a change of 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 from uuid import uuid4
 
-from secateur.cluster.controller.cluster_state import ClusterState
+from secateur.cluster.controller.cluster_state import ClusterState, answers_of
 from secateur.cluster.write_latch import renewed
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol.catalog import CloseIfUnused
@@ -44,17 +43,9 @@ async def closed(
     async with renewed(state, members, HoldLoad(holder, TwoPhaseKind.LOAD)):
         try:
             # All are waited for: one that was still to come would close a latch that was opened before.
-            answers = await asyncio.gather(
-                *(state.call(member_id, closing(holder, table.table_id)) for member_id in members),
-                return_exceptions=True,
-            )
-            told = [answer for answer in answers if not isinstance(answer, BaseException)]
-            if len(told) < len(answers):
-                raise next(answer for answer in answers if isinstance(answer, BaseException))
-            yield told
+            yield answers_of(await state.call_all(lambda _: closing(holder, table.table_id), members))
         finally:
-            opening = AbortStagedLoad(holder)
-            await asyncio.gather(*(state.call(member_id, opening) for member_id in members), return_exceptions=True)
+            await state.call_all(lambda _: AbortStagedLoad(holder), members)
 
 
 @asynccontextmanager

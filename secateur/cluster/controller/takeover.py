@@ -21,7 +21,7 @@ from secateur.cluster.controller.disk_losses import DiskLosses
 from secateur.cluster.controller.membership import MemberLost
 from secateur.cluster.controller.recovery import catalog_of
 from secateur.cluster.controller.table_commands import TableCommands
-from secateur.cluster.controller.view_commands import ViewCommands
+from secateur.cluster.controller.view_commands import tell
 from secateur.cluster.peers import Peers
 from secateur.errors import Error, InternalError, PartitionLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
@@ -40,7 +40,6 @@ class Takeover:
         state: The members and the catalog.
         peers: The members that have reported.
         table_commands: Settles changes of tables that were under way.
-        view_commands: Tells the members of the views.
         begin: Called before anything is done in the new epoch, with the record, what the members have said, and what
             the record says of the rest.
         resume: Called once the members and the catalog are as they were, to go on with the rest.
@@ -57,7 +56,6 @@ class Takeover:
         state: ClusterState,
         peers: Peers,
         table_commands: TableCommands,
-        view_commands: ViewCommands,
         begin: Callable[[ClusterRecord, Mapping[str, MemberReport], ControllerState], None],
         resume: Callable[[], Awaitable[None]],
         *,
@@ -67,7 +65,6 @@ class Takeover:
         self._state = state
         self._peers = peers
         self._table_commands = table_commands
-        self._view_commands = view_commands
         self._begin = begin
         self._resume = resume
         self.is_cold_start = is_cold_start
@@ -139,7 +136,7 @@ class Takeover:
         for copy in losses.copies:
             self._state.apply(copy)
         await self._state.all_reached()
-        await self._view_commands.tell(catalog)
+        await tell(self._state, catalog)
         reports = await self._reports_again()
         if self.is_cold_start:
             await self._catch_up(reports)
@@ -294,12 +291,9 @@ class Takeover:
 
     async def _reports_again(self) -> dict[str, MemberReport]:
         """The newest reports of the members; a member that is lost on the way is left out."""
-        members = self._state.topology.member_ids
-        answers = await asyncio.gather(
-            *(self._state.call(member_id, GetReport()) for member_id in members), return_exceptions=True
-        )
+        outcomes = await self._state.call_all(lambda _: GetReport())
         return {
             member_id: answer
-            for member_id, answer in zip(members, answers, strict=True)
+            for member_id, answer in outcomes.items()
             if isinstance(answer, MemberReport) and member_id in self._state.topology.member_ids
         }

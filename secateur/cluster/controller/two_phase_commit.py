@@ -21,6 +21,7 @@ from typing import Any, Final
 from secateur.errors import LoadFailedError, OperationalError
 
 _PAUSE_S: Final = 0.1
+"""Seconds before an order is given again."""
 
 
 class CommitPhase(Enum):
@@ -122,8 +123,6 @@ async def carry_out(
     commit: TwoPhaseCommit,
     give: Callable[[str, Order], Coroutine[Any, Any, None]],
     is_member: Callable[[str], bool],
-    *,
-    pause_s: float = _PAUSE_S,
 ) -> None:
     """Give the orders of a commit to its participants, and report their outcomes to it, until it has ended.
 
@@ -131,7 +130,6 @@ async def carry_out(
         commit: The commit, which has not begun.
         give: Gives a participant an order; returns once it is carried out.
         is_member: Whether a participant is in the cluster.
-        pause_s: Seconds before an order is given again.
 
     Raises:
         CancelledError: The waiting task was cancelled. The orders that are under way are cancelled as well.
@@ -143,7 +141,7 @@ async def carry_out(
     given: set[tuple[str, Order]] = set()
 
     async def given_again(participant: str, order: Order) -> None:
-        await asyncio.sleep(pause_s)
+        await asyncio.sleep(_PAUSE_S)
         await give(participant, order)
 
     def start(orders: Orders) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from secateur.cluster.controller.catalog import Catalog
@@ -25,8 +25,26 @@ from secateur.protocol.catalog import (
 from secateur.wire import Reply, Request
 
 
+async def adopt(state: ClusterState, catalog: Catalog) -> None:
+    """Take over other views, types or external tables.
+
+    **Invariant**: once the catalog has changed, no member runs a plan that was made of a view, a type or an external
+    table as it was before: every member that stays has received the change by then, and the lease of every other member
+    has ended.
+    """
+    await tell(state, catalog)
+    state.catalog = catalog
+
+
+async def tell(state: ClusterState, catalog: Catalog) -> None:
+    """Tell every member that stays of the views, types and external tables of a catalog."""
+    known = AdoptViews(catalog.version, catalog.adopted_ids)
+    await state.call_all(lambda _: known)
+    await state.all_reached()
+
+
 class ViewCommands:
-    """Carries out what concerns views. Lives on the controller's event loop.
+    """Carries out what concerns views and named types. Lives on the controller's event loop.
 
     Args:
         state: The catalog, and the way to the members.
@@ -42,9 +60,8 @@ class ViewCommands:
             TableExistsError: The name is taken.
         """
         async with self._state.changing:
-            if if_not_exists and view.name.casefold() in self._state.catalog.views:
-                return
-            await self.adopt(self._state.catalog.with_view(view, or_replace=or_replace)[0])
+            if not if_not_exists or view.name.casefold() not in self._state.catalog.views:
+                await adopt(self._state, self._state.catalog.with_view(view, or_replace=or_replace))
 
     async def drop(self, name: str, *, if_exists: bool) -> None:
         """Forget a view.
@@ -53,68 +70,29 @@ class ViewCommands:
             UnknownTableError: There is no such view; or it is a table.
         """
         async with self._state.changing:
-            if (
-                if_exists
-                and name.casefold() not in self._state.catalog.views
-                and self._state.catalog.find(name) is None
-            ):
-                return
-            await self.adopt(self._state.catalog.without_view(name)[0])
+            catalog = self._state.catalog
+            if not if_exists or name.casefold() in catalog.views or catalog.find(name) is not None:
+                await adopt(self._state, catalog.without_view(name))
 
-    async def adopt(self, catalog: Catalog) -> None:
-        """Take over other views or external tables.
-
-        **Invariant**: once the catalog has changed, no member runs a plan that was made of a view or an external
-        table as it was before: every member that stays has received the change by then, and the lease of every other
-        member has ended.
-        """
-        await self.tell(catalog)
-        self._state.catalog = catalog
-
-    async def tell(self, catalog: Catalog) -> None:
-        """Tell every member that stays of the views and external tables of a catalog."""
-        known = AdoptViews(catalog.version, catalog.adopted_ids)
-        await asyncio.gather(
-            *(self._state.call(member_id, known) for member_id in self._state.topology.member_ids),
-            return_exceptions=True,
-        )
-        await self._state.all_reached()
-
-
-class TypeCommands:
-    """Carries out what concerns named types. Lives on the controller's event loop.
-
-    Args:
-        state: The catalog.
-        adopt: Tells the members of another catalog, and takes it over: no member runs a plan that was made of a type as
-            it was before.
-    """
-
-    def __init__(self, state: ClusterState, adopt: Callable[[Catalog], Awaitable[None]]) -> None:
-        self._state = state
-        self._adopt = adopt
-
-    async def create(self, named: NamedType, *, or_replace: bool, if_not_exists: bool) -> None:
+    async def create_type(self, named: NamedType, *, or_replace: bool, if_not_exists: bool) -> None:
         """Give a type a name.
 
         Raises:
             ProgrammingError: The name is taken.
         """
         async with self._state.changing:
-            if if_not_exists and named.name.casefold() in self._state.catalog.types:
-                return
-            await self._adopt(self._state.catalog.with_type(named, or_replace=or_replace))
+            if not if_not_exists or named.name.casefold() not in self._state.catalog.types:
+                await adopt(self._state, self._state.catalog.with_type(named, or_replace=or_replace))
 
-    async def drop(self, name: str, *, if_exists: bool) -> None:
+    async def drop_type(self, name: str, *, if_exists: bool) -> None:
         """Forget the name of a type.
 
         Raises:
             ProgrammingError: There is no such type, or a column of a table has it.
         """
         async with self._state.changing:
-            if if_exists and name.casefold() not in self._state.catalog.types:
-                return
-            await self._adopt(self._state.catalog.without_type(name))
+            if not if_exists or name.casefold() in self._state.catalog.types:
+                await adopt(self._state, self._state.catalog.without_type(name))
 
 
 _CONNECTOR_BYTES_MAX: Final = 4 << 20
@@ -126,13 +104,11 @@ class ExternalTableCommands:
 
     Args:
         state: The catalog, and the way to the members.
-        adopt: Tells the members of another catalog, and takes it over.
         allow_code: Whether connectors may be code.
     """
 
-    def __init__(self, state: ClusterState, adopt: Callable[[Catalog], Awaitable[None]], *, allow_code: bool) -> None:
+    def __init__(self, state: ClusterState, *, allow_code: bool) -> None:
         self._state = state
-        self._adopt = adopt
         self._allow_code = allow_code
 
     async def create(
@@ -173,7 +149,7 @@ class ExternalTableCommands:
                 return
             kept = connector if described.settled is None else described.settled
             table = _described(name, described.columns, kept, described.title, sql)
-            await self._adopt(self._state.catalog.with_external_table(table, or_replace=or_replace))
+            await adopt(self._state, self._state.catalog.with_external_table(table, or_replace=or_replace))
 
     async def drop(self, name: str) -> None:
         """Forget an external table. What it read stays.
@@ -182,7 +158,7 @@ class ExternalTableCommands:
             UnknownTableError: There is no such table.
         """
         async with self._state.changing:
-            await self._adopt(self._state.catalog.without_external_table(name))
+            await adopt(self._state, self._state.catalog.without_external_table(name))
 
     def get(self, request: Request[GetExternalTable]) -> Reply[ExternalTableAnswer]:
         """An external table for a member that is about to read it.

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from secateur.client.jobs.job import JobLog
 from secateur.errors import AuthenticationError, Error
 from secateur.partitioning.types.sql_text import text_literal
-from secateur.server.answers import answer_http_error, status_of
+from secateur.server.answers import answer_to, status_of
 from secateur.server.dashboard.overview import overview_values
 from secateur.server.dashboard.partition_map import draw_partition_map
 from secateur.server.dashboard.plans import failed_vertex, job_svg
@@ -438,7 +438,7 @@ async def answer_not_found(request: Request, error: Exception) -> Response:
     """The handler of what is not there: a page for a browser that looks for one, a problem for everybody else."""
     path = request.url.path
     if "text/html" not in request.headers.get("accept", "") or path.startswith(_API):
-        return await answer_http_error(request, error)
+        return answer_to(error)
     return await _answer(request, server_of_caller(request), _UNKNOWN, {"path": path})
 
 

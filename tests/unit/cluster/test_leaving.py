@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from secateur.cluster.controller import (
-    CopiesMoved,
     CopiesOfGroup,
-    CopyMove,
     Leaving,
     MemberLost,
     RangesChanged,
@@ -92,8 +90,7 @@ def test_law_a_drained_member_gets_nothing_until_it_has_ended(seed: int) -> None
                 leaving = leaving.asked(rng.sample(living, rng.randint(0, len(living))))
             case "move":
                 for move in moves_of(topology, wanted, leaving)[:1]:
-                    event = CopiesMoved(move.group, move.target, move.moves) if isinstance(move, CopyMove) else move
-                    topology = advance(topology, event, leaving)
+                    topology = advance(topology, move, leaving)
             case "look":
                 leaving = leaving.found_empty(empty(topology, wanted, leaving.draining), living)
             case "lose" if rng.random() < 0.2:

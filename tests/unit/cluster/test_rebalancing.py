@@ -11,8 +11,6 @@ from secateur.cluster.controller import (
     CopiesMoved,
     CopiesOfGroup,
     CopyLost,
-    CopyMove,
-    Event,
     Leaving,
     MemberJoined,
     MemberLost,
@@ -46,10 +44,6 @@ def cluster(members: int, nodes: int) -> Topology:
     return Topology(1, addresses, owners)
 
 
-def event_of(move: Move) -> Event:
-    return CopiesMoved(move.group, move.target, move.moves) if isinstance(move, CopyMove) else move
-
-
 def living(topology: Topology, group: str) -> list[list[str]]:
     ownership = topology.owners[group]
     return [
@@ -60,7 +54,7 @@ def living(topology: Topology, group: str) -> list[list[str]]:
 
 def check_copies_have_come_first(topology: Topology, move: Move) -> None:
     """Whoever builds a copy copies from the primary, and does not have one yet."""
-    if isinstance(move, CopyMove):
+    if isinstance(move, CopiesMoved):
         for partition in move.partitions:
             holders = living(topology, move.group)[partition]
             assert holders[0] == move.source
@@ -74,7 +68,7 @@ def rebalanced(topology: Topology, draining: frozenset[str] = frozenset()) -> To
         if not moves:
             return topology
         check_copies_have_come_first(topology, moves[0])
-        following = advance(topology, event_of(moves[0]))
+        following = advance(topology, moves[0])
         for group in GROUPS:
             for partition, (before, after) in enumerate(
                 zip(living(topology, group), living(following, group), strict=True)
@@ -124,7 +118,7 @@ def test_losses_and_newcomers_end_in_balance(seed: int) -> None:
             case _:
                 for move in moves_of(topology, WANTED)[: rng.randint(0, 4)]:
                     try:
-                        topology = advance(topology, event_of(move))
+                        topology = advance(topology, move)
                     except InternalError:
                         break  # it was decided for other owners: an earlier move of the same partition
     topology = rebalanced(topology)
@@ -186,7 +180,7 @@ def test_partitions_with_fewer_copies_come_first() -> None:
     topology = advance(cluster(4, 4), MemberLost("m1"))
     topology = advance(topology, MemberLost("m2"))
     topology = advance(topology, MemberJoined(address(9, 4)))
-    moves = [move for move in moves_of(topology, WANTED) if isinstance(move, CopyMove)]
+    moves = [move for move in moves_of(topology, WANTED) if isinstance(move, CopiesMoved)]
     copies = [min(len(living(topology, move.group)[partition]) for partition in move.partitions) for move in moves]
     assert copies == sorted(copies)
     assert copies[0] == 1
@@ -209,7 +203,7 @@ def renumbered(ownership: Ownership, like: Topology) -> np.ndarray[tuple[int, ..
 def test_a_copy_takes_the_place_of_the_one_that_it_replaces() -> None:
     topology = advance(cluster(3, 3), MemberJoined(address(4, 4)))
     primary, backup, last = topology.owners["hash 40"].holders(0)
-    topology = advance(topology, CopiesMoved("hash 40", "m4", ((0, primary),)))
+    topology = advance(topology, CopiesMoved("hash 40", primary, "m4", ((0, primary),)))
     assert topology.owners["hash 40"].holders(0) == ("m4", backup, last)
 
 
@@ -217,4 +211,4 @@ def test_a_member_owns_a_partition_once() -> None:
     topology = cluster(3, 3)
     primary = topology.owners["hash 7"].primary(0)
     with pytest.raises(InternalError, match="is an owner already"):
-        advance(topology, CopiesMoved("hash 7", primary, ((0, None),)))
+        advance(topology, CopiesMoved("hash 7", primary, primary, ((0, None),)))

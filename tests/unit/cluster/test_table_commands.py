@@ -36,6 +36,8 @@ from secateur.partitioning.types import parse_type
 from secateur.protocol import (
     AbortStagedLoad,
     Acknowledged,
+    CatchUp,
+    CaughtUp,
     CloseIfUnused,
     CreateStoredTable,
     DropStoredTable,
@@ -66,6 +68,7 @@ class FakePeers(Peers):
         self.calls: list[tuple[str, type[Message[Any]]]] = []
         self.hosted: dict[str, tuple[int, ...]] = {}
         self.failures: dict[tuple[str, type[Message[Any]]], Exception] = {}
+        self.together = asyncio.Barrier(2)
 
     def update(self, topology: Topology) -> None:
         pass
@@ -80,6 +83,9 @@ class FakePeers(Peers):
                 return TableUse(member_id not in self.users)
             case AbortStagedLoad():
                 return LoadDropped(True)
+            case CatchUp():
+                await self.together.wait()
+                return CaughtUp(True)
             case CreateStoredTable(partitions=partitions):
                 self.hosted[member_id] = tuple(partitions)
         assert operation_of(message).reply is Acknowledged
@@ -343,3 +349,12 @@ def test_a_member_that_comes_back_is_not_lost_any_more() -> None:
         await world.state.change(MemberJoined(MemberAddress("m2", "127.0.0.1", 7000)))
 
     assert run(leave_and_join).state.lost == []
+
+
+def test_members_follow_a_lost_alter_table_all_at_once() -> None:
+    async def follow(world: World) -> None:
+        async with asyncio.timeout(10):  # neither answers before the other is asked
+            await world.commands.follow(TABLE, ["m1", "m3"])
+
+    world = run(follow)
+    assert [world.asked(member) for member in ("m1", "m2", "m3")] == [[CatchUp], [], [CatchUp]]

@@ -26,7 +26,7 @@ def test_a_record_that_cannot_be_read_is_an_error_for_everybody_who_waits() -> N
     async def scenario() -> None:
         takeover = Takeover(
             STATE,
-            *(NOT_READ,) * 5,
+            *(NOT_READ,) * 4,
             is_over=False,
             is_cold_start=True,
         )
@@ -79,7 +79,7 @@ def test_members_are_not_gone_because_nobody_is_where_an_older_record_has_them()
         takeover = Takeover(
             STATE,
             members,
-            *(NOT_READ,) * 4,
+            *(NOT_READ,) * 3,
             is_over=False,
             is_cold_start=False,
         )
