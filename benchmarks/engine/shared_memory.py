@@ -21,7 +21,8 @@ import pyarrow as pa
 
 from secateur.protocol.hello import Greeting
 from secateur.protocol.message import Message
-from secateur.protocol.operations import ANYBODY, OperationBase, Server
+from secateur.protocol.operations import OperationBase, Server
+from secateur.protocol.tokens import TokenRole
 from secateur.wire import FrameServer, FrameService, Handled, Peer, Reply, Request, decode_table, encode_table
 
 __all__ = ["Carriage", "measure_carriage", "serve"]
@@ -69,8 +70,8 @@ class SumOfFile(Message[Sum], frozen=True):
 class SumOperation(OperationBase):
     """What the receiver answers."""
 
-    SUM_OF_FRAME = 1001, Server.MEMBER, SumOfFrame, ANYBODY
-    SUM_OF_FILE = 1002, Server.MEMBER, SumOfFile, ANYBODY
+    SUM_OF_FRAME = 1001, Server.MEMBER, SumOfFrame, TokenRole.READ
+    SUM_OF_FILE = 1002, Server.MEMBER, SumOfFile, TokenRole.READ
 
 
 class _Receiver:

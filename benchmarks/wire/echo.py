@@ -12,7 +12,8 @@ import msgspec
 
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.message import Message
-from secateur.protocol.operations import ANYBODY, OperationBase, Server
+from secateur.protocol.operations import OperationBase, Server
+from secateur.protocol.tokens import TokenRole
 from secateur.wire import FrameServer, FrameService, Handled, Reply, Request
 
 __all__ = ["LENGTH", "EchoLater", "EchoNow", "Echoed", "serve"]
@@ -53,8 +54,8 @@ class EchoLater(Message[Echoed], frozen=True):
 class EchoOperation(OperationBase):
     """What the echo answers."""
 
-    ECHO_NOW = 1001, Server.MEMBER, EchoNow, ANYBODY
-    ECHO_LATER = 1002, Server.MEMBER, EchoLater, ANYBODY
+    ECHO_NOW = 1001, Server.MEMBER, EchoNow, TokenRole.READ
+    ECHO_LATER = 1002, Server.MEMBER, EchoLater, TokenRole.READ
 
 
 class Echo:

@@ -227,8 +227,8 @@ def bound_scan(
 ) -> ScanBounds:
     """The bounds that conditions set on a scan of a table.
 
-    For the numbers see :class:`~secateur.planner.binding.catalog_view.PlanSettings` and :func:`read_query`; ``claims`` are
-    the indexes of the parameters that are claims.
+    For the numbers see :class:`~secateur.planner.binding.catalog_view.PlanSettings` and :func:`read_query`; ``claims``
+    are the indexes of the parameters that are claims.
     """
     scheme, conjuncts = table.scheme, conditions.conjuncts
     columns = ScanColumns.of(table, conditions.names, conditions.others)
@@ -240,8 +240,10 @@ def bound_scan(
     alternatives = _with_other_columns(table, columns, conjuncts, integers, others, told) or tuple(
         reader.close(boxes, conjuncts) for boxes in multiply(read)
     )
-    divided = alternatives if not told else [[box.restrict(scheme.columns) for box in boxes] for boxes in alternatives]
-    factors = tuple(unite_boxes((box,) for box in boxes) for boxes in divided) if told else alternatives
+    divided = factors = alternatives
+    if told:
+        divided = tuple(tuple(box.restrict(scheme.columns) for box in boxes) for boxes in alternatives)
+        factors = tuple(unite_boxes((box,) for box in boxes) for boxes in divided)
     key_factors = tuple(keys_reader.close(boxes, conjuncts) for boxes in multiply(keys_read))
     decisive = [
         boxes != UNBOUNDED and is_key_comparison(each, table, columns)
