@@ -161,6 +161,10 @@ class BackgroundTasks:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
+    def __len__(self) -> int:
+        """The number of tasks that have not ended."""
+        return len(self._tasks)
+
     def start(self, work: Coroutine[Any, Any, None], name: str | None = None) -> None:
         """Begin to do something. The event loop itself would not keep the task alive."""
         task = asyncio.get_running_loop().create_task(work, name=name)
