@@ -147,7 +147,8 @@ class StorageMachine(RuleBasedStateMachine):
         )
         clash = any("append" in (mode, other_mode) and given.keys() & loaded.keys() for other_mode, loaded in others)
         try:
-            preparation.run()
+            while preparation.run_step():
+                self.store.loads.keep_sorted(preparation)
             rows = self.store.loads.finish_prepare(preparation)
         except DuplicateKeyError:
             assert duplicate
