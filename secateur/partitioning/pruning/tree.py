@@ -303,25 +303,8 @@ def _bare_text(comparison: Comparison, operands: Sequence[str]) -> str:
             return f"{operands[0]}..."
         case Comparison.NOT_STARTS_WITH:
             return f"not {operands[0]}..."
-        case (
-            Comparison.LESS
-            | Comparison.LESS_EQUAL
-            | Comparison.GREATER
-            | Comparison.GREATER_EQUAL
-            | Comparison.LIKE
-            | Comparison.NOT_LIKE
-            | Comparison.ILIKE
-            | Comparison.NOT_ILIKE
-            | Comparison.GLOB
-            | Comparison.NOT_GLOB
-            | Comparison.SIMILAR_TO
-            | Comparison.NOT_SIMILAR_TO
-            | Comparison.MATCHES
-            | Comparison.NOT_MATCHES
-        ):
-            return f"{comparison.value} {operands[0]}"
         case _:
-            assert_never(comparison)
+            return f"{comparison.value} {operands[0]}"
 
 
 def _comparison_target_text(
