@@ -24,7 +24,17 @@ from secateur.partitioning.pruning import comparison_target as targets
 from secateur.partitioning.pruning.comparison import Comparison, compare
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, ParameterComparison
 from secateur.partitioning.pruning.domain import Domain, Span
-from secateur.partitioning.pruning.nodes import All, AllOf, AnyOf, Everywhere, Keys, Node, Nothing, Partitions
+from secateur.partitioning.pruning.nodes import (
+    All,
+    AllOf,
+    AnyOf,
+    Everywhere,
+    Keys,
+    Node,
+    Nothing,
+    Partitions,
+    boxes_of,
+)
 from secateur.partitioning.pruning.operand import Constant, Evaluated, Operand, Parameter, ParameterList, expressions_in
 from secateur.partitioning.pruning.select_partitions import select_partitions
 from secateur.partitioning.pruning.tree_binding import compile_node, compile_partial
@@ -112,7 +122,7 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
     @property
     def is_constant(self) -> bool:
         """Whether the partitions do not depend on parameters."""
-        return not _has_keys(self.root)
+        return next(boxes_of(self.root), None) is None
 
     @property
     def is_single(self) -> bool:
@@ -155,16 +165,6 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
     def __str__(self) -> str:
         """Return the text form, such as ``orders: (p17 | $1)``; see :func:`node_text`."""
         return f"{self.table}: {node_text(self.root, self.scheme)}"
-
-
-def _has_keys(node: Node) -> bool:
-    match node:
-        case Keys():
-            return True
-        case All() | Nothing() | Everywhere():
-            return False
-        case _:
-            return any(_has_keys(part) for part in getattr(node, "parts", ()))
 
 
 def _is_single(node: Node, columns: Sequence[str]) -> bool:
