@@ -25,7 +25,6 @@ _FILES = {
         "DropResourceGroup",
         "DropTable",
         "DropView",
-        "PlannedSelect",
         "ExplainFormat",
         "ExplainStatement",
         "PlannedSelect",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
 from secateur.partitioning.pruning.comparison_bound import ComparisonBound, comparison_bounds_of, representable
 from secateur.partitioning.pruning.domain import NOTHING, Domain, Span, points, within
@@ -144,21 +144,8 @@ def compare(
     Raises:
         Nothing: any Python object is a valid value here; what is not understood answers None.
     """
-    match comparison:
-        case Comparison.LIKE | Comparison.ILIKE | Comparison.GLOB | Comparison.SIMILAR_TO | Comparison.MATCHES:
-            return _matching(PATTERNS[comparison], values, column_type, length_max)
-        case (
-            Comparison.NOT_LIKE
-            | Comparison.NOT_ILIKE
-            | Comparison.NOT_GLOB
-            | Comparison.NOT_SIMILAR_TO
-            | Comparison.NOT_MATCHES
-        ):
-            return _not_matching(PATTERNS[OPERATORS[comparison].negated], values, column_type)
-        case Comparison.STARTS_WITH | Comparison.NOT_STARTS_WITH:
-            return _starts_with(values[0], column_type, wanted=comparison is Comparison.STARTS_WITH)
-        case _:
-            pass
+    if OPERATORS[comparison].basis is Basis.TEXT:
+        return _matching(comparison, values, column_type, length_max)
     known = [value for value in values if value is not None]
     comparison_bounds = comparison_bounds_of(known, column_type) if known else []
     if comparison_bounds is None:
@@ -194,7 +181,7 @@ def compare(
                 else NOTHING
             )
         case _:
-            assert_never(comparison)
+            raise AssertionError(f"{comparison} asks about texts")
 
 
 def _among(comparison_bounds: Sequence[ComparisonBound], column_type: SqlType) -> Domain:
@@ -213,35 +200,24 @@ def _above(bound: ComparisonBound, *, closed: bool) -> Span:
 
 
 def _matching(
-    pattern: Callable[..., PatternDomain | None], operands: Sequence[Any], column_type: SqlType, length_max: int | None
+    comparison: Comparison, operands: Sequence[Any], column_type: SqlType, length_max: int | None
 ) -> Domain | None:
+    """The texts that match a pattern, or all others, if each text that the pattern is read to certainly matches."""
     if column_type.kind is not TypeKind.VARCHAR:
         return None
     if any(operand is None for operand in operands):
         return NOTHING
-    found = pattern(*operands, length_max=length_max) if _are_texts(operands) else None
-    return None if found is None else found.superset
-
-
-def _not_matching(
-    pattern: Callable[..., PatternDomain | None], operands: Sequence[Any], column_type: SqlType
-) -> Domain | None:
-    if column_type.kind is not TypeKind.VARCHAR:
+    if not all(isinstance(operand, str) for operand in operands):
         return None
-    if any(operand is None for operand in operands):
-        return NOTHING
-    found = pattern(*operands) if _are_texts(operands) else None
-    return found.superset.complement() if found is not None and found.exact else None
-
-
-def _are_texts(operands: Sequence[Any]) -> bool:
-    return all(isinstance(operand, str) for operand in operands)
-
-
-def _starts_with(prefix: Any, column_type: SqlType, *, wanted: bool) -> Domain | None:
-    if column_type.kind is not TypeKind.VARCHAR:
-        return None
-    if prefix is None:
-        return NOTHING
-    found = starting_with(prefix) if isinstance(prefix, str) else None
-    return found if found is None or wanted else found.complement()
+    match comparison:
+        case Comparison.STARTS_WITH:
+            return starting_with(*operands)
+        case Comparison.NOT_STARTS_WITH:
+            begun = starting_with(*operands)
+            return None if begun is None else begun.complement()
+        case _ if comparison in PATTERNS:
+            found = PATTERNS[comparison](*operands, length_max=length_max)
+            return None if found is None else found.superset
+        case _:
+            unwanted = PATTERNS[OPERATORS[comparison].negated](*operands)
+            return None if unwanted is None or not unwanted.exact else unwanted.superset.complement()

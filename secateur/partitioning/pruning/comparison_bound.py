@@ -42,14 +42,17 @@ _Floors = list[ComparisonBound] | None
 
 _HUGEINT_MAX: Final = 2**127 - 1
 _DECIMAL_DIGITS_MAX: Final = 38
-_INTEGER_TEXT: Final = re.compile(r"[+-]?[0-9]{1,18}")
-_DECIMAL_TEXT: Final = re.compile(r"[+-]?[0-9]{1,37}(?:\.[0-9]{1,37})?")
-_DATE_TEXT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TIMESTAMP_TEXT: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T](?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?)?"
-)
-_UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_BOOLEAN_TEXT: Final = {"true": True, "false": False}
+INTEGER_TEXT: Final = re.compile(r"[+-]?[0-9]{1,18}")
+TEXTS: Final = {
+    TypeKind.BOOLEAN: re.compile(r"true|false"),
+    TypeKind.DATE: re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
+    TypeKind.TIMESTAMP: re.compile(
+        r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?)?"
+    ),
+    TypeKind.DECIMAL: re.compile(r"[+-]?[0-9]{1,37}(?:\.[0-9]{1,37})?"),
+    TypeKind.UUID: re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
+}
+"""The texts of which it is certain which value of a type they spell, if any."""
 _INTEGER_DIGITS: Final = {kind: len(str(SqlType(kind).integer_range[1])) for kind in WORD_INTEGERS}
 
 
@@ -103,7 +106,7 @@ def _integer_floors(values: list[Any], kinds: set[type[Any]], column_type: SqlTy
     numbers: list[Any] = []
     for value in values:
         if isinstance(value, str):
-            if not _INTEGER_TEXT.fullmatch(value) or not smallest <= int(value) <= largest:
+            if not INTEGER_TEXT.fullmatch(value) or not smallest <= int(value) <= largest:
                 return None
             numbers.append(int(value))
         else:
@@ -125,7 +128,7 @@ def _decimal_floors(values: list[Any], kinds: set[type], column_type: SqlType) -
     digits, scale = column_type.precision - column_type.scale, column_type.scale
     if kinds == {str}:
         if not all(
-            _DECIMAL_TEXT.fullmatch(value)
+            TEXTS[TypeKind.DECIMAL].fullmatch(value)
             and len(value.partition(".")[2]) <= scale
             and below_power_of_ten(Decimal(value), digits)
             for value in values
@@ -167,8 +170,8 @@ def _blob_floors(values: list[Any], kinds: set[type]) -> _Floors:
 def _boolean_floors(values: list[Any], kinds: set[type]) -> _Floors:
     if kinds == {str}:
         return (
-            [ComparisonBound(_BOOLEAN_TEXT[value]) for value in values]
-            if all(value in _BOOLEAN_TEXT for value in values)
+            [ComparisonBound(value == "true") for value in values]
+            if all(map(TEXTS[TypeKind.BOOLEAN].fullmatch, values))
             else None
         )
     return (
@@ -187,7 +190,7 @@ def _date_floors(values: list[Any], kinds: set[type]) -> _Floors:
             instant = _utc(value)
             floors.append(ComparisonBound(instant.date(), instant.time() == time.min))
         elif isinstance(value, str):
-            if not _DATE_TEXT.fullmatch(value):
+            if not TEXTS[TypeKind.DATE].fullmatch(value):
                 return None
             floors.append(ComparisonBound(date.fromisoformat(value)))
         else:
@@ -203,7 +206,7 @@ def _timestamp_floors(values: list[Any], kinds: set[type]) -> _Floors:
         if isinstance(value, datetime):
             floors.append(ComparisonBound(_utc(value)))
         elif isinstance(value, str):
-            if not _TIMESTAMP_TEXT.fullmatch(value):
+            if not TEXTS[TypeKind.TIMESTAMP].fullmatch(value):
                 return None
             floors.append(ComparisonBound(datetime.fromisoformat(value)))
         else:
@@ -219,7 +222,7 @@ def _timestamptz_floors(values: list[Any], kinds: set[type]) -> _Floors:
 def _uuid_floors(values: list[Any], kinds: set[type]) -> _Floors:
     if not kinds <= {uuid.UUID, str}:
         return None
-    if not all(_UUID_TEXT.fullmatch(value) for value in values if isinstance(value, str)):
+    if not all(TEXTS[TypeKind.UUID].fullmatch(value) for value in values if isinstance(value, str)):
         return None
     return [ComparisonBound(value if isinstance(value, uuid.UUID) else uuid.UUID(value)) for value in values]
 

@@ -1,7 +1,5 @@
 """Value domains: the values of one column that a predicate leaves possible.
 
-In a *discrete* type every value has an integer index, and the order of values is the order of indexes.
-
 A :class:`Domain` is a finite set of points together with a list of spans (intervals, each side open, closed or
 unbounded). All of pruning works on domains: every supported predicate on a column becomes a domain, AND intersects
 domains, OR unites them, NOT takes the complement, and a scheme turns the domains of its columns into partitions
@@ -14,17 +12,14 @@ comparable with each other.
 
 from __future__ import annotations
 
-import uuid
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.decimals import from_unscaled, unscaled
+from secateur.partitioning.types.counting import Counting, counting_of
 
 
 class Span(msgspec.Struct, frozen=True, array_like=True):
@@ -202,64 +197,8 @@ def _touch(span: Span, following: Span) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Counting:
-    """The numbering of one type: ``smallest`` and ``largest`` are the indexes of the extreme values that Python has.
-
-    ``whole`` says that these are the extreme values of the type itself: there are dates after the last one that Python
-    can hold.
-    """
-
-    index: Callable[[Any], int]
-    value: Callable[[int], Any]
-    smallest: int
-    largest: int
-    whole: bool = True
-
-
-_MICROSECOND: Final = timedelta(microseconds=1)
-_EPOCH: Final = datetime(1970, 1, 1)
-_EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _instants(epoch: datetime) -> _Counting:
-    def index(value: datetime) -> int:
-        return (value - epoch) // _MICROSECOND
-
-    def value(index: int) -> datetime:
-        return epoch + index * _MICROSECOND
-
-    return _Counting(
-        index,
-        value,
-        index(datetime.min.replace(tzinfo=epoch.tzinfo)),
-        index(datetime.max.replace(tzinfo=epoch.tzinfo)),
-        whole=False,
-    )
-
-
-_COUNTED: Final = {
-    TypeKind.BOOLEAN: _Counting(int, bool, 0, 1),
-    TypeKind.DATE: _Counting(date.toordinal, date.fromordinal, 1, date.max.toordinal(), whole=False),
-    TypeKind.TIMESTAMP: _instants(_EPOCH),
-    TypeKind.TIMESTAMPTZ: _instants(_EPOCH_UTC),
-    TypeKind.UUID: _Counting(lambda value: value.int, lambda index: uuid.UUID(int=index), 0, 2**128 - 1),
-}
-
-
 # Types that are not counted, but have a value below which there is none.
 _LEAST: Final[dict[TypeKind, Any]] = {TypeKind.VARCHAR: "", TypeKind.BLOB: b""}
-
-
-def _counting(column_type: SqlType) -> _Counting | None:
-    if column_type.is_integer:
-        return _Counting(int, int, *column_type.integer_range)
-    if column_type.kind is TypeKind.DECIMAL:
-        scale, largest = column_type.scale, int(10**column_type.precision) - 1
-        return _Counting(
-            lambda value: unscaled(value, scale), lambda index: from_unscaled(index, scale), -largest, largest
-        )
-    return _COUNTED.get(column_type.kind)
 
 
 def close_spans(domain: Domain, column_type: SqlType) -> Domain:
@@ -272,7 +211,7 @@ def close_spans(domain: Domain, column_type: SqlType) -> Domain:
     """
     if not domain.spans:
         return domain
-    counting = _counting(column_type)
+    counting = counting_of(column_type)
     if counting is None:
         least = _LEAST.get(column_type.kind)
         spans = tuple(span for span in domain.spans if span.upper is None or span.upper != least or span.upper_closed)
@@ -290,7 +229,7 @@ def enumerate_points(domain: Domain, column_type: SqlType, count_max: int) -> fr
             counted.
         count_max: How many values are worth hashing.
     """
-    counting = _counting(column_type)
+    counting = counting_of(column_type)
     if domain.is_finite:
         return _inside(domain.points, counting) if len(domain.points) <= count_max else None
     if counting is None:
@@ -308,7 +247,7 @@ def enumerate_points(domain: Domain, column_type: SqlType, count_max: int) -> fr
     return frozenset(found)
 
 
-def _inside(points: frozenset[Any], counting: _Counting | None) -> frozenset[Any]:
+def _inside(points: frozenset[Any], counting: Counting | None) -> frozenset[Any]:
     """Return the points that the type has.
 
     Two bounds may have met at a value beyond the type's ends, which no row holds and no encoder accepts.
@@ -323,7 +262,7 @@ def _inside(points: frozenset[Any], counting: _Counting | None) -> frozenset[Any
     )
 
 
-def _indexes(span: Span, counting: _Counting) -> tuple[int, int]:
+def _indexes(span: Span, counting: Counting) -> tuple[int, int]:
     """First and last index of a span inside the type; first > last when it is empty."""
     first = (
         counting.smallest
@@ -338,7 +277,7 @@ def _indexes(span: Span, counting: _Counting) -> tuple[int, int]:
     return first, last
 
 
-def _close(span: Span, counting: _Counting) -> Span | None:
+def _close(span: Span, counting: Counting) -> Span | None:
     first, last = _indexes(span, counting)
     if first > last:
         # Beyond the last value that Python can hold there may still be values of the column.

@@ -11,7 +11,6 @@ parameters.
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
@@ -20,6 +19,7 @@ from enum import Enum
 from typing import Any, Final
 
 from secateur.errors import DataError
+from secateur.partitioning.pruning.comparison_bound import INTEGER_TEXT, TEXTS
 from secateur.partitioning.types.calendar import MONTHS, SPANS, UNITS, start_of
 from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
@@ -78,16 +78,6 @@ _INT64: Final = range(-(2**63), 2**63)
 _TEXT_CHARS_MAX: Final = 4096
 _TRUNCATED: Final = UNITS - {"second"}
 _SPANS: Final = {"microsecond": timedelta(microseconds=1), "millisecond": timedelta(milliseconds=1), **SPANS}
-_SPELLINGS: Final[dict[TypeKind, re.Pattern[str]]] = {
-    TypeKind.BOOLEAN: re.compile(r"true|false"),
-    TypeKind.DATE: re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
-    TypeKind.TIMESTAMP: re.compile(
-        r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?)?"
-    ),
-    TypeKind.DECIMAL: re.compile(r"[+-]?[0-9]{1,37}(?:\.[0-9]{1,37})?"),
-    TypeKind.UUID: re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
-}
-_INTEGER_SPELLING: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def evaluate(function: ParameterFunction, values: Sequence[Any]) -> Any:
@@ -124,7 +114,7 @@ def cast(value: Any, wanted: SqlType) -> Any:
         if wanted.is_integer:
             return _to_integer(value, wanted)
         if isinstance(value, str):
-            spelling = _SPELLINGS.get(wanted.kind)
+            spelling = TEXTS.get(wanted.kind)
             return UNKNOWN if spelling is None or not spelling.fullmatch(value) else coerce(value, wanted)
         match wanted.kind, value:
             case TypeKind.DATE, datetime():
@@ -205,7 +195,7 @@ def _text_of(value: Any) -> str:
 
 
 def _to_integer(value: Any, wanted: SqlType) -> Any:
-    if wanted.kind is TypeKind.HUGEINT or (isinstance(value, str) and not _INTEGER_SPELLING.fullmatch(value)):
+    if wanted.kind is TypeKind.HUGEINT or (isinstance(value, str) and not INTEGER_TEXT.fullmatch(value)):
         return UNKNOWN
     if not isinstance(value, (str, int, Decimal, float)) or (
         isinstance(value, float) and abs(value) >= DOUBLE_INTEGER_MAX

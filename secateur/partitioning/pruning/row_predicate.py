@@ -10,6 +10,8 @@ Source: ``TupleDomain`` of Trino's connectors, as a conjunction of several disju
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_, or_
 from typing import Any, Final
 
 import msgspec
@@ -68,15 +70,10 @@ class RowPredicate(msgspec.Struct, frozen=True):
         Args:
             types: The types of the columns that it may name; conditions on other columns are left out.
         """
-        found: pc.Expression | None = None
-        for column in self.nulls:
-            if column in types:
-                found = pc.field(column).is_null() if found is None else found & pc.field(column).is_null()
-        for factor in self.factors:
-            union = _any_of([_box_expression(box, types) for box in factor])
-            if union is not None:
-                found = union if found is None else found & union
-        return found
+        conditions = [pc.field(column).is_null() for column in self.nulls if column in types]
+        return _all_of(
+            [*conditions, *(_any_of([_box_expression(box, types) for box in factor]) for factor in self.factors)]
+        )
 
 
 class OpenPredicate(msgspec.Struct, frozen=True):
@@ -121,19 +118,19 @@ def _any_of(alternatives: Sequence[pc.Expression | None]) -> pc.Expression | Non
     """The union; None for one that keeps everything."""
     if any(alternative is None for alternative in alternatives):
         return None
-    found: pc.Expression | None = None
-    for alternative in alternatives:
-        found = alternative if found is None else found | alternative
-    return pc.scalar(False) if found is None else found
+    return reduce(or_, alternatives) if alternatives else pc.scalar(False)
+
+
+def _all_of(conditions: Sequence[pc.Expression | None]) -> pc.Expression | None:
+    """The intersection; None, too, where it keeps everything."""
+    found = [condition for condition in conditions if condition is not None]
+    return reduce(and_, found) if found else None
 
 
 def _box_expression(box: Mapping[str, Domain], types: Mapping[str, SqlType]) -> pc.Expression | None:
-    found: pc.Expression | None = None
-    for column, domain in box.items():
-        condition = _domain_expression(column, domain, types[column]) if column in types else None
-        if condition is not None:
-            found = condition if found is None else found & condition
-    return found
+    return _all_of(
+        [_domain_expression(column, domain, types[column]) for column, domain in box.items() if column in types]
+    )
 
 
 def _domain_expression(column: str, domain: Domain, column_type: SqlType) -> pc.Expression | None:
@@ -149,15 +146,14 @@ def _domain_expression(column: str, domain: Domain, column_type: SqlType) -> pc.
         if domain.points:
             alternatives.append(field.isin(pa.array(domain.points, arrow)))
         for span in domain.spans:
-            condition: pc.Expression | None = None
+            bounds: list[pc.Expression | None] = []
             if span.lower is not None:
                 lower = pa.scalar(span.lower, arrow)
-                condition = field >= lower if span.lower_closed else field > lower
+                bounds.append(field >= lower if span.lower_closed else field > lower)
             if span.upper is not None:
                 upper = pa.scalar(span.upper, arrow)
-                below = field <= upper if span.upper_closed else field < upper
-                condition = below if condition is None else condition & below
-            alternatives.append(condition)
+                bounds.append(field <= upper if span.upper_closed else field < upper)
+            alternatives.append(_all_of(bounds))
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return None  # a value that Arrow's type cannot hold
     return _any_of(alternatives)

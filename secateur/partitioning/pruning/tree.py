@@ -122,7 +122,7 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
     @property
     def is_constant(self) -> bool:
         """Whether the partitions do not depend on parameters."""
-        return not _has_keys(self.root)
+        return isinstance(self.root, All | Nothing | Everywhere | Partitions)
 
     @property
     def is_single(self) -> bool:
@@ -165,16 +165,6 @@ class PartitionTree(msgspec.Struct, frozen=True, array_like=True, dict=True):
     def __str__(self) -> str:
         """Return the text form, such as ``orders: (p17 | $1)``; see :func:`node_text`."""
         return f"{self.table}: {node_text(self.root, self.scheme)}"
-
-
-def _has_keys(node: Node) -> bool:
-    match node:
-        case Keys() | Satisfiable():
-            return True
-        case All() | Nothing() | Everywhere():
-            return False
-        case _:
-            return any(_has_keys(part) for part in getattr(node, "parts", ()))
 
 
 def _is_single(node: Node, columns: Sequence[str]) -> bool:
@@ -318,25 +308,8 @@ def _bare_text(comparison: Comparison, operands: Sequence[str]) -> str:
             return f"{operands[0]}..."
         case Comparison.NOT_STARTS_WITH:
             return f"not {operands[0]}..."
-        case (
-            Comparison.LESS
-            | Comparison.LESS_EQUAL
-            | Comparison.GREATER
-            | Comparison.GREATER_EQUAL
-            | Comparison.LIKE
-            | Comparison.NOT_LIKE
-            | Comparison.ILIKE
-            | Comparison.NOT_ILIKE
-            | Comparison.GLOB
-            | Comparison.NOT_GLOB
-            | Comparison.SIMILAR_TO
-            | Comparison.NOT_SIMILAR_TO
-            | Comparison.MATCHES
-            | Comparison.NOT_MATCHES
-        ):
-            return f"{comparison.value} {operands[0]}"
         case _:
-            assert_never(comparison)
+            return f"{comparison.value} {operands[0]}"
 
 
 def _comparison_target_text(

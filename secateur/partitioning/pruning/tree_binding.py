@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, assert_never
+from typing import Any, Final, NamedTuple, assert_never
 
 import pyarrow as pa
 from xxhash import xxh64_intdigest
@@ -151,25 +151,23 @@ def _compile_listed(box: Box, scheme: PartitionScheme, limit: int, general: Bind
     component = scheme.hashes[0]
     column_type = scheme.type_of(component.columns[0])
     constraint = box[component.columns[0]]
-    compiled = _compile_column(0, column_type)
-    if compiled is None:
+    column = _compile_column(0, column_type)
+    if column is None:
         return None
-    _, own_type, smallest, largest, encode = compiled
     match constraint:
         case Constraint(
             (Choice(domain, (ParameterComparison(Comparison.IN, (Evaluated() as operand,), BareColumn()),)),)
         ) if domain == NOTHING:
-            hashed = _bind_one(component, 0, own_type, smallest, largest, encode, _undecided)
+            hashed = _bind_one(component, column, _none)
             evaluated = _bind_evaluated(operand, column_type, hashed, general)
             match operand.quick:
                 case Cast(Parameter(index), wanted) if wanted == column_type:
                     # A parameter that is of the type already, as each is that an INSERT gives for a key.
-                    return _bind_one(component, index, own_type, smallest, largest, encode, evaluated)
+                    return _bind_one(component, column._replace(parameter=index), evaluated)
                 case _:
                     return evaluated
         case _:
-            integers = None if smallest is None else (smallest, largest)
-            return _compile_list(constraint, component, column_type, own_type, integers, limit, general)
+            return _compile_list(constraint, component, column_type, column, limit, general)
 
 
 def _bind_evaluated(operand: Evaluated, column_type: SqlType, hashed: Bind, general: Bind) -> Bind:
@@ -177,10 +175,6 @@ def _bind_evaluated(operand: Evaluated, column_type: SqlType, hashed: Bind, gene
         return hashed((resolve_operand(operand, params, column_type),)) or general(params)
 
     return bind
-
-
-def _undecided(params: Sequence[Any]) -> tuple[int, ...]:
-    return ()
 
 
 def _compile_key(box: Box, scheme: PartitionScheme, general: Bind) -> Bind | None:
@@ -206,7 +200,7 @@ def _compile_key(box: Box, scheme: PartitionScheme, general: Bind) -> Bind | Non
             )
         )
     if len(components) == 1 and len(components[0][2]) == 1:
-        return _bind_one(scheme.hashes[0], *components[0][2][0], general)
+        return _bind_one(scheme.hashes[0], components[0][2][0], general)
 
     def bind(params: Sequence[Any]) -> Sequence[int] | None:
         partition = 0
@@ -226,15 +220,8 @@ def _compile_key(box: Box, scheme: PartitionScheme, general: Bind) -> Bind | Non
     return bind
 
 
-def _bind_one(
-    component: HashComponent,
-    index: int,
-    own_type: Any,
-    smallest: Any,
-    largest: Any,
-    encode: Callable[[Any], bytes],
-    general: Bind,
-) -> Bind:
+def _bind_one(component: HashComponent, column: _KeyColumn, general: Bind) -> Bind:
+    index, own_type, smallest, largest, encode = column
     seed, partitions = first_seed(component.seed), component.partitions
 
     def bind(params: Sequence[Any]) -> Sequence[int] | None:
@@ -278,15 +265,29 @@ def _equal_parameters(constraint: Constraint) -> list[int]:
     return found
 
 
-def _compile_column(
-    index: int | None, column_type: SqlType
-) -> tuple[int, Any, Any, Any, Callable[[Any], bytes]] | None:
-    if index is None:
+class _KeyColumn(NamedTuple):
+    """A column that equals a parameter.
+
+    Attributes:
+        parameter: Its index.
+        own_type: Values of exactly this class are canonical for the column.
+        smallest: The smallest value of an integer type; else None.
+        largest: The largest one.
+        encode: The bytes of a value, to be hashed.
+    """
+
+    parameter: int
+    own_type: Any
+    smallest: Any
+    largest: Any
+    encode: Callable[[Any], bytes]
+
+
+def _compile_column(index: int | None, column_type: SqlType) -> _KeyColumn | None:
+    if index is None or column_type.value_class is None:
         return None
-    if column_type.value_class is None:
-        return None
-    limits = column_type.integer_range if column_type.is_integer else (None, None)
-    return index, column_type.value_class, *limits, scalar_encoder(column_type)
+    smallest, largest = column_type.integer_range if column_type.is_integer else (None, None)
+    return _KeyColumn(index, column_type.value_class, smallest, largest, scalar_encoder(column_type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +303,7 @@ def _compile_list(
     constraint: Constraint,
     component: HashComponent,
     column_type: SqlType,
-    own_class: Any,
-    integers: tuple[int, int] | None,
+    column: _KeyColumn,
     limit: int,
     general: Bind,
 ) -> Bind | None:
@@ -318,8 +318,7 @@ def _compile_list(
         constraint: The requirement on the column.
         component: The component.
         column_type: The type of the column.
-        own_class: Values of exactly this class are canonical for the column.
-        integers: Smallest and largest value of an integer type, else None.
+        column: The same, as of a single parameter.
         limit: Longer lists are not hashed; they select every partition.
         general: Answers where values are of other classes.
 
@@ -329,7 +328,8 @@ def _compile_list(
     elements = _elements(constraint)
     if elements is None:
         return None
-    seed, partitions, encode = first_seed(component.seed), component.partitions, scalar_encoder(column_type)
+    seed, partitions = first_seed(component.seed), component.partitions
+    _, own_type, smallest, largest, encode = column
 
     def bind(params: Sequence[Any]) -> Sequence[int] | None:
         given = [params[index] for index in elements.parameters]
@@ -339,10 +339,10 @@ def _compile_list(
             if type(values) is not list:
                 return general(params)
             given.extend(values)
-        if set(map(type, given)) != {own_class}:
+        if set(map(type, given)) != {own_type}:
             return general(params)
         distinct = set(given)
-        if integers is not None and not integers[0] <= min(distinct) <= max(distinct) <= integers[1]:
+        if smallest is not None and not smallest <= min(distinct) <= max(distinct) <= largest:
             return general(params)
         if len(distinct) > limit:
             return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Annotated, Any, Final, TypeAlias, assert_never
 
@@ -22,7 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.encoding import order_array, order_key
+from secateur.partitioning.types.counting import counting_of
+from secateur.partitioning.types.encoding import order_array, order_key_of
 
 ROW_ID: Final = "_secateur_row_id"
 """The hidden column of a table without a primary key, see :mod:`~secateur.partitioning.tables.row_ids`."""
@@ -115,8 +116,6 @@ def _literal(values: tuple[Any, ...]) -> str:
     )
 
 
-_EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
-_EPOCH: Final = datetime(1970, 1, 1)
 _MONTHS: Final = range(12, 12 * (date.max.year + 1))
 """The months that Python has, counted from the year 0."""
 _EPOCH_MONTH: Final = 12 * 1970
@@ -176,7 +175,7 @@ class IntervalPartitioning(msgspec.Struct, frozen=True, array_like=True):
         wide = ordered.astype(np.uint64 if ordered.dtype == np.uint64 else np.int64, copy=False)
         if self.start is None:
             return _distinct(wide // wide.dtype.type(self.count))
-        start = order_key(self.start, type_)
+        start = order_key_of(type_)(self.start)
         kept = wide[wide >= wide.dtype.type(start)].astype(np.uint64)
         # The difference of two 64-bit integers needs 65 bits, but not when it is known to be positive: then it wraps to
         # the right one.
@@ -192,7 +191,7 @@ class IntervalPartitioning(msgspec.Struct, frozen=True, array_like=True):
                 month = (_EPOCH_MONTH if self.start is None else _month(self.start)) + number * self.count
                 return _first_of(month, type_) if month in _MONTHS else None
             case IntervalUnit.NUMBER | IntervalUnit.DAY | IntervalUnit.MICROSECOND:
-                origin = 0 if self.start is None else order_key(self.start, type_)
+                origin = 0 if self.start is None else order_key_of(type_)(self.start)
                 return _value(origin + number * self.count, type_)
             case _:
                 assert_never(self.unit)
@@ -216,18 +215,10 @@ def _zoned(value: datetime, type_: SqlType) -> datetime:
 
 
 def _value(number: int, type_: SqlType) -> Any | None:
-    """The value whose :func:`~secateur.partitioning.types.encoding.order_key` is a number, or None."""
-    try:
-        match type_.kind:
-            case TypeKind.DATE:
-                return date.fromordinal(number + _EPOCH_DAY)
-            case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
-                return _zoned(_EPOCH + timedelta(microseconds=number), type_)
-            case _:
-                smallest, largest = type_.integer_range
-                return number if smallest <= number <= largest else None
-    except (OverflowError, ValueError):
-        return None
+    """The value whose index is a number, or None."""
+    counting = counting_of(type_)
+    assert counting is not None
+    return counting.value(number) if counting.smallest <= number <= counting.largest else None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ by intervals work on segments, and several segments may lead to one ordinal.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -169,12 +169,6 @@ class Layout:
     def block(self, ordinal: int) -> range:
         base = self.bases[ordinal]
         return range(base, base + bucket_product(self.hashes_of(ordinal)))
-
-    def compose(self, ordinal: int, buckets: Sequence[int]) -> int:
-        local = 0
-        for component, bucket in zip(self.hashes_of(ordinal), buckets, strict=True):
-            local = local * component.partitions + bucket
-        return self.bases[ordinal] + local
 
 
 _Bound = tuple[Any, ...] | None

@@ -53,32 +53,13 @@ class RangePage(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         keys: The interval that the page covers.
-        columns: The ranges; their hash components are in :attr:`PartialRanges.hash_lists`.
+        columns: The ranges, without names; their hash components are in :attr:`PartialRanges.hash_lists`.
         bases: For each of them the first of its partition ids; int32, little-endian.
     """
 
     keys: KeyInterval
     columns: RangeColumns
     bases: bytes
-
-    @classmethod
-    def of(
-        cls,
-        keys: KeyInterval,
-        ranges: Sequence[RangePartition],
-        bases: Sequence[int],
-        hash_lists: Sequence[tuple[HashComponent, ...]],
-    ) -> RangePage:
-        """The page of neighbouring ranges."""
-        return cls(keys, RangeColumns.of(ranges, hash_lists), packed(bases))
-
-    def ranges(self, hash_lists: Sequence[tuple[HashComponent, ...]]) -> list[RangePartition]:
-        """The ranges; their names are not known."""
-        return self.columns.ranges(hash_lists)
-
-    def first_ids(self) -> list[int]:
-        """The first partition id of each range."""
-        return unpacked(self.bases)
 
 
 class PartialRanges(msgspec.Struct, frozen=True, array_like=True):
@@ -109,7 +90,7 @@ class PartialRanges(msgspec.Struct, frozen=True, array_like=True):
         known = dict(zip(self.ranges, self.bases, strict=True))
         unknown = list(self.unknown)
         for page in pages:
-            known.update(zip(page.ranges(self.hash_lists), page.first_ids(), strict=True))
+            known.update(zip(page.columns.ranges(self.hash_lists), unpacked(page.bases), strict=True))
             unknown = [rest for interval in unknown for rest in _without(interval, page.keys)]
         ranges = sorted(known, key=lambda r: (r.lower is not None, r.lower or ()))
         return replace(self, ranges=tuple(ranges), bases=tuple(known[r] for r in ranges), unknown=tuple(unknown))
@@ -148,7 +129,7 @@ def pages_of(
             ranges[start * PAGE_RANGES - 1].upper if start else None,
             ranges[stop * PAGE_RANGES].lower if stop <= last else None,
         )
-        pages.append(RangePage.of(keys, inside, [bases[r.ordinal] for r in inside], hash_lists))
+        pages.append(RangePage(keys, RangeColumns.of(inside, hash_lists), packed(bases[r.ordinal] for r in inside)))
     return pages
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from secateur.partitioning.schemes.components import RangePartition
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.encoding import decimal_words, is_narrow_decimal, order_array, order_key, uuid_bytes
+from secateur.partitioning.types.encoding import decimal_words, is_narrow_decimal, order_array, order_key_of, uuid_bytes
 
 NO_RANGE: Final = -1
 
@@ -142,7 +142,7 @@ class _ColumnCodes:
 
     def __init__(self, type_: SqlType, bound_values: Sequence[Any]) -> None:
         self._type = type_
-        ordered = [order_key(value, type_) for value in bound_values]
+        ordered = list(map(order_key_of(type_), bound_values))
         self._keys = sorted(set(ordered))
         self._sorted: npt.NDArray[Any] | None = None
         self.span = np.int64(2 * len(self._keys) + 1)

@@ -56,7 +56,6 @@ class Router:
     __slots__ = (
         "_bases",
         "_bucketers",
-        "_by_hashes",
         "_every",
         "_group_of",
         "_groups",
@@ -93,10 +92,10 @@ class Router:
         self._bases = np.array([layout.bases[ordinal] for ordinal in ordinals], dtype=np.int64)
         hashes = [layout.hashes_of(ordinal) for ordinal in ordinals]
         # Most ranges share the table's hash components: each distinct list is compiled once.
-        self._by_hashes = {h: tuple(_Bucketer(c, self._types) for c in h) for h in dict.fromkeys(hashes)}
-        self._bucketers = [self._by_hashes[h] for h in hashes]
-        self._groups = list(self._by_hashes.values())
-        numbers = {h: number for number, h in enumerate(self._by_hashes)}
+        by_hashes = {h: tuple(_Bucketer(c, self._types) for c in h) for h in dict.fromkeys(hashes)}
+        self._bucketers = [by_hashes[h] for h in hashes]
+        self._groups = list(by_hashes.values())
+        numbers = {h: number for number, h in enumerate(by_hashes)}
         self._group_of = np.array([numbers[h] for h in hashes], dtype=np.int64)
         self._route = self._compile_route()
 
@@ -127,11 +126,6 @@ class Router:
                 return partition_of_named(values)
 
         return partition_of_one
-
-    def bucketers(self, hashes: tuple[HashComponent, ...]) -> tuple[_Bucketer, ...]:
-        """The compiled form of the hash components of some live range, or of the table."""
-        found = self._by_hashes.get(hashes)
-        return tuple(_Bucketer(h, self._types) for h in hashes) if found is None else found
 
     def locate(self, key: tuple[Any, ...]) -> int:
         """The position among the segments of the one that holds a key, or ``NO_RANGE``."""

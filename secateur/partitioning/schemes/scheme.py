@@ -164,31 +164,12 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
         """The ids of a live range. KeyError when no live range has that ordinal."""
         return self._layout.block(ordinal)
 
-    def compose(self, ordinal: int, buckets: Sequence[int]) -> int:
-        """The partition of a live range with the given bucket of each of its hash components: base plus mixed radix."""
-        return self._layout.compose(ordinal, buckets)
-
     def range_position(self, key: tuple[Any, ...]) -> int:
         """The position in :meth:`ranges` of the range that holds a key of canonical values, or -1.
 
         Cost: under 1 microsecond.
         """
         return self._router.locate(key)
-
-    def bucket_of(self, component: int, values: Sequence[Any], *, ordinal: int | None = None) -> int:
-        """The bucket of one hash component.
-
-        Args:
-            component: Index into the table's hash components, or into those of the range ``ordinal``.
-            values: Canonical values of the component's columns, in its order.
-            ordinal: The live range whose components are meant; None for the table's.
-        """
-        return self.bucket_function(component, ordinal=ordinal)(values)
-
-    def bucket_function(self, component: int, *, ordinal: int | None = None) -> Callable[[Sequence[Any]], int]:
-        """:meth:`bucket_of` with everything but the values resolved, for loops over many of them."""
-        hashes = self.hashes if ordinal is None else self.hashes_of(ordinal)
-        return self._router.bucketers(hashes)[component].bucket
 
     def partition_of(self, values: Mapping[str, Any]) -> int:
         """The partition of one row.

@@ -28,7 +28,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -39,7 +39,8 @@ import pyarrow as pa
 
 from secateur.errors import InternalError
 from secateur.partitioning.types.column_type import SqlType, TypeKind
-from secateur.partitioning.types.decimals import from_unscaled, unscaled
+from secateur.partitioning.types.counting import Counting, counting_of
+from secateur.partitioning.types.decimals import unscaled
 
 _PACK_INT64: Final = struct.Struct("<q").pack
 _PACK_UINT64: Final = struct.Struct("<Q").pack
@@ -53,8 +54,6 @@ _UUID_TEXT_BYTES: Final = 36
 _HEX: Final = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 _UUID_DASHES: Final = (8, 13, 18, 23)
 _UUID_DIGITS: Final = np.array([i for i in range(_UUID_TEXT_BYTES) if i not in _UUID_DASHES])
-
-_UUID_MAX: Final = 2**128 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,23 +283,10 @@ def next_value(value: Any, type_: SqlType) -> Any:
             return value + "\0"
         case TypeKind.BLOB:
             return value + b"\0"
-        case TypeKind.BOOLEAN:
-            return None if value else True
-        case TypeKind.DATE:
-            return None if value == date.max else value + timedelta(days=1)
-        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
-            return None if value.replace(tzinfo=None) == datetime.max else value + timedelta(microseconds=1)
-        case TypeKind.DECIMAL:
-            following = unscaled(value, type_.scale) + 1
-            return None if following == 10**type_.precision else from_unscaled(following, type_.scale)
-        case TypeKind.UUID:
-            return None if value.int == _UUID_MAX else UUID(int=value.int + 1)
-        case _ if type_.is_integer:
-            return None if value == type_.integer_range[1] else value + 1
         case _:
-            raise InternalError(
-                f"values of type {type_} were about to be ordered as a key; such a column cannot partition"
-            )
+            counting = _counting(type_)
+            following = counting.index(value) + 1
+            return counting.value(following) if following <= counting.largest else None
 
 
 def minimum(type_: SqlType) -> Any:
@@ -310,50 +296,27 @@ def minimum(type_: SqlType) -> Any:
             return ""
         case TypeKind.BLOB:
             return b""
-        case TypeKind.BOOLEAN:
-            return False
-        case TypeKind.DATE:
-            return date.min
-        case TypeKind.TIMESTAMP:
-            return datetime.min
-        case TypeKind.TIMESTAMPTZ:
-            return datetime.min.replace(tzinfo=UTC)
-        case TypeKind.DECIMAL:
-            return from_unscaled(1 - 10**type_.precision, type_.scale)
-        case TypeKind.UUID:
-            return UUID(int=0)
-        case _ if type_.is_integer:
-            return type_.integer_range[0]
         case _:
-            raise InternalError(
-                f"values of type {type_} were about to be ordered as a key; such a column cannot partition"
-            )
+            counting = _counting(type_)
+            return counting.value(counting.smallest)
 
 
-def order_key(value: Any, type_: SqlType) -> Any:
-    """Return an object whose Python order is the column's order and that equals the result of :func:`order_array`."""
+def order_key_of(type_: SqlType) -> Callable[[Any], Any]:
+    """The function from values to objects whose Python order is the column's and that equal :func:`order_array`'s."""
     match type_.kind:
         case TypeKind.VARCHAR:
-            return value.encode()
+            return str.encode
         case TypeKind.BLOB:
-            return value
-        case TypeKind.BOOLEAN:
-            return int(value)
-        case TypeKind.DATE:
-            return value.toordinal() - _EPOCH_DAY
-        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
-            since = value - datetime(1970, 1, 1, tzinfo=value.tzinfo and UTC)
-            return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-        case TypeKind.DECIMAL:
-            return unscaled(value, type_.scale)
-        case TypeKind.UUID:
-            return value.int
-        case _ if type_.is_integer:
-            return value
+            return bytes
         case _:
-            raise InternalError(
-                f"a column of type {type_} was about to partition a table by range; its scheme should have been refused"
-            )
+            return _counting(type_).index
+
+
+def _counting(type_: SqlType) -> Counting:
+    counting = counting_of(type_)
+    if counting is None:
+        raise InternalError(f"values of type {type_} were about to be ordered as a key; such a column cannot partition")
+    return counting
 
 
 def order_array(array: pa.Array, type_: SqlType) -> npt.NDArray[Any]:

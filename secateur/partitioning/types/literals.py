@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError
+from secateur.partitioning.types.coerce import coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
@@ -95,7 +96,7 @@ def read_literal(text: str, type_: SqlType) -> Any:
     tokens = _TOKEN.findall(text)
     try:
         value = _read(tokens, type_)
-    except (LookupError, ValueError, ArithmeticError) as error:
+    except (DataError, LookupError, ValueError) as error:
         raise DataError(f"{text} is no literal of type {type_}", type=str(type_)) from error
     if tokens:
         raise DataError(f"{text} is no literal of type {type_}", type=str(type_))
@@ -183,41 +184,16 @@ def _unquoted(token: str) -> str:
 
 
 def _scalar(token: str, type_: SqlType) -> Any:
-    if type_.is_integer:
-        return int(token)
-    text = _unquoted(token) if token.startswith("'") else token
     match type_.kind:
-        case TypeKind.BOOLEAN:
-            return {"true": True, "false": False}[token]
-        case TypeKind.HUGEINT:
-            return int(token)
-        case TypeKind.FLOAT:
-            return float(np.float32(float(text)))
-        case TypeKind.DOUBLE:
-            return float(text)
-        case TypeKind.DECIMAL:
-            return Decimal(token)
         case TypeKind.VARCHAR | TypeKind.JSON | TypeKind.ENUM:
             return _unquoted(token)
         case TypeKind.BLOB:
             return bytes.fromhex(_unquoted(token).replace("\\x", ""))
-        case TypeKind.DATE:
-            return date.fromisoformat(text)
-        case TypeKind.TIME:
-            return time.fromisoformat(text)
-        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMP_S | TypeKind.TIMESTAMP_MS:
-            return datetime.fromisoformat(text)
-        case TypeKind.TIMESTAMP_NS:
-            return np.datetime64(text, "ns")
-        case TypeKind.TIMESTAMPTZ:
-            return datetime.fromisoformat(text).astimezone(UTC)
-        case TypeKind.UUID:
-            return UUID(text)
         case TypeKind.INTERVAL:
-            months, days, micros = map(int, _INTERVAL.findall(text)[0])
+            months, days, micros = map(int, _INTERVAL.findall(_unquoted(token))[0])
             return pa.MonthDayNano([months, days, micros * 1000])
         case _:
-            raise ValueError(token)
+            return coerce(_unquoted(token) if token.startswith("'") else token, type_)
 
 
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -46,7 +46,7 @@ def test_a_page_covers_the_gaps_around_its_ranges() -> None:
 def test_an_answer_is_bounded_and_the_rest_is_asked_for_again() -> None:
     scheme = ranged(MANY)
     (page,) = scheme.pages([EVERY_KEY])
-    assert len(page.ranges(())) == ANSWER_PAGES_MAX * PAGE_RANGES
+    assert len(page.columns.ranges(())) == ANSWER_PAGES_MAX * PAGE_RANGES
     partial = scheme.outline().partial
     assert partial is not None
     known = partial.with_pages([page])

@@ -40,7 +40,7 @@ CLICKS = scheme([], ("a", "b"), split_at([(1000, 1000)]))
 
 
 def test_a_component_prunes_by_itself() -> None:
-    bucket = HASHED.bucket_of(1, [7])
+    bucket = HASHED.partition_of({"a": 1, "b": 2, "c": 7}) % 3
     assert ids(HASHED, c=points([7])) == [first * 3 + bucket for first in range(5)]
 
 
@@ -73,7 +73,7 @@ class TestKuduDesignDocument:
         assert ids(METRICS, c=Domain(spans=(Span(upper=50, upper_closed=False),))) == [0, 1]
 
     def test_hash_bucket_pruning_needs_all_columns_of_the_component(self) -> None:
-        bucket = METRICS.bucket_of(0, [1, 2])
+        bucket = METRICS.partition_of({"a": 1, "b": 2, "c": 0})
         assert ids(METRICS, a=points([1]), b=points([2])) == [bucket, 2 + bucket]
         assert ids(METRICS, a=points([1])) == [0, 1, 2, 3]
 

@@ -29,6 +29,7 @@ from secateur.partitioning.pruning import (
     PartitionTree,
     Satisfiable,
     points,
+    unite,
 )
 from secateur.partitioning.schemes import HashComponent, PartitionScheme, build_scheme, split_at
 from secateur.partitioning.types import parse_type
@@ -223,8 +224,8 @@ def test_trees_survive_msgpack_and_pickle(scheme: PartitionScheme) -> None:
 
 
 def test_constancy() -> None:
-    assert tree(hashed(), AnyOf((Partitions((1,)), Partitions((2,))))).is_constant
-    assert not tree(hashed(), AllOf((All(), ONE_KEY))).is_constant
+    assert tree(hashed(), unite((Partitions((1,)), Partitions((2,))))).is_constant
+    assert not tree(hashed(), unite((Partitions((1,)), ONE_KEY))).is_constant
 
 
 def test_a_tree_is_single_where_one_value_is_named_for_each_column() -> None:
