@@ -59,14 +59,7 @@ class BackedUpRange(msgspec.Struct, frozen=True):
 
 
 class BackedUpFile(msgspec.Struct, frozen=True):
-    """A Parquet file with rows of one table.
-
-    Attributes:
-        path: Its path within the folder of the backup.
-        rows: Its rows.
-        bytes: Its size.
-        sha256: The SHA-256 digest of its bytes, in hexadecimal.
-    """
+    """A Parquet file with rows of one table, by its path within the folder of the backup."""
 
     path: str
     rows: int

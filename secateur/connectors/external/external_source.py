@@ -37,16 +37,10 @@ _LOOKED_UP: Final = frozenset({TypeKind.HUGEINT, TypeKind.UUID, TypeKind.BLOB, T
 
 
 class ExternalPartitions(msgspec.Struct, frozen=True):
-    """Partitions of an external table, and what a statement needs of them.
+    """Partitions of an external table, by its encoded connector, and what a statement needs of each.
 
-    Attributes:
-        table: The name of the table.
-        connector: Its encoded connector.
-        columns: Its columns.
-        partitions: The partitions to read.
-        request: What is needed of each.
-        partial: What is computed over the rows where they are read; its rows are then the source's. None: the rows
-            themselves are.
+    ``partial`` is computed over the rows where they are read; its rows are then the source's. None: the rows themselves
+    are.
     """
 
     table: str
@@ -128,14 +122,7 @@ def needed_rows(
 ) -> Iterator[pa.Table]:
     """The rows of a partition, in the columns of the request and their types in SQL, without rows that are not needed.
 
-    Args:
-        connector: The connector.
-        table: The name of its table.
-        columns: The columns of the table.
-        partition: The partition.
-        request: What is needed of it.
-        context: This member.
-        checks_values: Whether to refuse rows outside of the values that the partition declares.
+    ``checks_values`` refuses rows outside of the values that the partition declares.
 
     Raises:
         Error: See :func:`~secateur.connectors.external.connector.naming_connector`.

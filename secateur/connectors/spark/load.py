@@ -326,12 +326,8 @@ def progress_shown(endpoint: Endpoint, table: str, load_id: str, show: ShowProgr
     The driver has no part in a load, so it asks the cluster once a second: ``secateur.loads`` has the rows that the
     members have. A load never fails because that cannot be asked or shown.
 
-    Args:
-        endpoint: The cluster.
-        table: The table, for the reports.
-        load_id: The load.
-        show: A function that gets the reports, in a thread of its own; True for a line on ``sys.stderr`` that is
-            written over; None for that line in a terminal or a notebook, and otherwise nothing.
+    ``show`` is a function that gets the reports, in a thread of its own; True for a line on ``sys.stderr`` that is
+    written over; None for that line in a terminal or a notebook, and otherwise nothing.
     """
     stream = sys.stderr
     if show is None:
