@@ -28,7 +28,10 @@ _here: Final = threading.local()  # what this thread holds while it forks
 
 
 def free_in_forks(lock: L) -> L:
-    """A lock that nobody holds in a process that is forked; for what is whole after each step, locked or not."""
+    """A lock that nobody holds in a process that is forked; for what is whole after each step, locked or not.
+
+    Or whatever else starts anew there by ``_at_fork_reinit()``.
+    """
     _free_locks.add(lock)
     return lock
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from secateur.cli.clusters import AddressOption, AsJson, ClusterName, Token, connected
 from secateur.cli.rendering import CommandError, print_done
@@ -18,7 +15,7 @@ from secateur.client.copy.load_options import FORMATS, FileOptions
 from secateur.client.copy.table_file import TableFile, open_table_file
 from secateur.client.loads.create_table import create_table_sql
 from secateur.client.loads.load import LoadMode
-from secateur.client.loads.load import Progress as OnProgress
+from secateur.client.loads.load_progress import progress_line
 from secateur.client.loads.table_handle import TableHandle
 from secateur.drawing.quantity import count_text
 from secateur.errors import DuplicateKeyError
@@ -146,7 +143,7 @@ def _tried(path: Path, opened: TableFile, table: TableDef | None, missing: Missi
 
 def _loaded(table: TableHandle, path: Path, opened: TableFile, mode: LoadMode, missing: Literal["null"] | None) -> int:
     """Load the rows of a file. Returns their number."""
-    with _shown_progress(path.name, opened.rows) as progress:
+    with progress_line(path.name, opened.rows, sys.stderr.isatty()) as progress:
         try:
             return table.load(opened.reader, mode.value, missing=missing, progress=progress)
         except DuplicateKeyError as error:
@@ -156,24 +153,6 @@ def _loaded(table: TableHandle, path: Path, opened: TableFile, mode: LoadMode, m
                 f"{type(error).__name__}: {error.message}; with --mode upsert, the rows of a file replace those of the"
                 " table"
             ) from error
-
-
-@contextmanager
-def _shown_progress(title: str, rows: int | None) -> Iterator[OnProgress | None]:
-    """A progress bar on standard error, if it is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("rows"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=rows)
-        yield lambda done: bar.update(task, completed=done)
 
 
 def export(

@@ -13,9 +13,7 @@ from secateur.planner.text.positions import position_of
 class Script(NamedTuple):
     """A text of statements, which end with semicolons.
 
-    Attributes:
-        text: The statements.
-        source: The name of its file, as errors have it; empty for what was typed.
+    ``source`` is the name of its file, as errors have it; empty for what was typed.
     """
 
     text: str
@@ -31,11 +29,7 @@ class _Statement(NamedTuple):
 
 
 def run_scripts(scripts: Sequence[Script], execute: Callable[[str], None]) -> None:
-    """Execute the statements of some texts one after the other, until one fails.
-
-    Args:
-        scripts: In the order in which they are executed. All are split before that.
-        execute: Executes one statement.
+    """Execute the statements of some texts one after the other, until one fails. All are split before that.
 
     Raises:
         CommandError: A statement has failed; its message has the position in the file, and says how many were executed

@@ -59,12 +59,7 @@ class _Command(NamedTuple):
 
 
 class Shell:
-    """A shell on one connection.
-
-    Args:
-        connection: Executes the statements.
-        output_format: How rows are printed.
-    """
+    """A shell on one connection."""
 
     def __init__(self, connection: secateur.Connection, output_format: OutputFormat) -> None:
         self._connection = connection

@@ -66,13 +66,9 @@ _MOVED: Final = (errors.LoadFailedError, errors.PartitionLostError, errors.Topol
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table, external table or view.
+    """A table, external table or view, as ``secateur.tables`` says it.
 
-    Attributes:
-        name: Its name.
-        kind: Its kind, as ``secateur.tables`` says it.
-        sql: The statement that makes it; None for an external table that no statement has made.
-        partitioning: The text after PARTITION BY, for tables.
+    An external table that no statement has made has no ``sql``, and only tables have the text after PARTITION BY.
     """
 
     name: str

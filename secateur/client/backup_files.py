@@ -18,7 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from secateur.errors import DataError, NotSupportedError, ProgrammingError
-from secateur.partitioning.types.arrow_layout import INTERVAL_LAYOUT, interval_cells, map_leaves, with_parts
+from secateur.partitioning.types.arrow_layout import (
+    INTERVAL_LAYOUT,
+    interval_cells,
+    map_leaf_types,
+    map_leaves,
+    with_parts,
+)
 from secateur.protocol.codec import from_json
 
 MANIFEST: Final = "manifest.json"
@@ -53,14 +59,7 @@ class BackedUpRange(msgspec.Struct, frozen=True):
 
 
 class BackedUpFile(msgspec.Struct, frozen=True):
-    """A Parquet file with rows of one table.
-
-    Attributes:
-        path: Its path within the folder of the backup.
-        rows: Its rows.
-        bytes: Its size.
-        sha256: The SHA-256 digest of its bytes, in hexadecimal.
-    """
+    """A Parquet file with rows of one table, by its path within the folder of the backup."""
 
     path: str
     rows: int
@@ -280,7 +279,7 @@ _PARTS: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("nanos
 
 def parquet_schema(schema: pa.Schema) -> pa.Schema:
     """The schema of the files of a table with this schema."""
-    return pa.schema([field.with_type(_stored(field.type)) for field in schema])
+    return pa.schema([field.with_type(map_leaf_types(field.type, _stored)) for field in schema])
 
 
 def to_parquet(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -298,22 +297,12 @@ def from_parquet(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.record_batch(columns, names=schema.names)
 
 
+def _stored(kind: pa.DataType) -> pa.DataType:
+    return _PARTS if kind == _INTERVAL else kind
+
+
 def _has_interval(kind: pa.DataType) -> bool:
     return kind == _INTERVAL or any(_has_interval(kind.field(index).type) for index in range(kind.num_fields))
-
-
-def _stored(kind: pa.DataType) -> pa.DataType:
-    if kind == _INTERVAL:
-        return _PARTS
-    if not _has_interval(kind):
-        return kind
-    if pa.types.is_struct(kind):
-        return pa.struct(
-            [kind.field(index).with_type(_stored(kind.field(index).type)) for index in range(kind.num_fields)]
-        )
-    if pa.types.is_map(kind):
-        return pa.map_(_stored(kind.key_type), _stored(kind.item_type))
-    return pa.list_(_stored(kind.value_type))
 
 
 def _written(column: pa.Array) -> pa.Array:

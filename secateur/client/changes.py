@@ -175,13 +175,8 @@ class ChangesBounder(_AskingOwners[Position]):
     Each partition with changes gets on, by one change at least; none is divided. So there may be more of them than
     wanted, and if most are in few partitions, fewer.
 
-    Args:
-        session: Where.
-        table: The table.
-        after: The position behind which changes count.
-        size_max: So many are wanted.
-        in_rows: Whether that is a number of rows, and not of bytes.
-        until: The position up to which they are wanted; None for all.
+    About ``size_max`` are wanted, rows or bytes of them, behind the position ``after`` and up to ``until``; None for
+    all.
     """
 
     def __init__(

@@ -89,9 +89,6 @@ _PAUSE_S: Final = 0.05
 class _RunningStatements:
     """Ends the calls of a statement when it is cancelled or its time is over. Thread-safe.
 
-    Args:
-        waits: What callers do while they wait.
-
     Attributes:
         statement_timeout: The time that each statement has, unless its call names another.
         sleep: Waits for so many seconds.
@@ -171,10 +168,6 @@ class _RunningStatements:
 
 class ControllerCalls(_RunningStatements, ABC):
     """Asks the controller, over one connection that all threads share. Thread-safe.
-
-    Args:
-        controller: A channel to the controller, which is connected.
-        options: What all channels have in common.
 
     Attributes:
         closed: Whether the session has been closed.

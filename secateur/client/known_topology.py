@@ -25,10 +25,6 @@ _TOPOLOGY_WAIT_S: Final = 2.0
 class KnownTopology(ControllerCalls):
     """Keeps the newest topology that a process of the cluster has told of. Thread-safe.
 
-    Args:
-        controller: A channel to the controller, which is connected.
-        options: Options of all channels.
-
     Attributes:
         serving_calls: Known statements as functions, by text and classes of parameters
             (:mod:`~secateur.client.execution.serving_calls`): as long as topology, plans and settings stay the same.
@@ -73,11 +69,7 @@ class KnownTopology(ControllerCalls):
         return self._topology
 
     def owner(self, group: str, partition: int) -> str:
-        """The member that answers for a partition now. Costs half a microsecond.
-
-        Args:
-            group: Its affinity group.
-            partition: Its number.
+        """The member that answers for a partition of an affinity group now. Costs half a microsecond.
 
         Raises:
             TopologyChangedError: The topology does not know the group.

@@ -28,12 +28,7 @@ _OWNERS_WAIT_S: Final = 1.0
 
 
 class MemberCalls(KnownTopology):
-    """Asks the members of the topology. Thread-safe: requests of several threads have sockets of their own.
-
-    Args:
-        controller: A channel to the controller, which is connected.
-        options: Options of all channels.
-    """
+    """Asks the members of the topology. Thread-safe: requests of several threads have sockets of their own."""
 
     def __init__(self, controller: Channel, options: ChannelOptions) -> None:
         super().__init__(controller, options)
@@ -71,15 +66,7 @@ class MemberCalls(KnownTopology):
     def exchange(
         self, member_id: str, pool: ChannelPool, operation: OperationBase, header: bytes, control: CallControl
     ) -> Answer[Any]:
-        """As :meth:`ask_member`, for a message that is encoded already.
-
-        Args:
-            member_id: The member.
-            pool: Its :meth:`channels`.
-            operation: What is asked.
-            header: The message.
-            control: Can end the call.
-        """
+        """As :meth:`ask_member`, for a message that is encoded already, over the :meth:`channels` of the member."""
         channel = pool.borrow()
         try:
             return channel.exchange(operation, header, control=control)
@@ -158,13 +145,7 @@ class MemberCalls(KnownTopology):
         return answer, None
 
     def rest_of_rows(self, pool: ChannelPool, channel: Channel, control: CallControl | None) -> ResultStream:
-        """The further parts of an answer, which :meth:`interrupt` ends as well.
-
-        Args:
-            pool: Where the channel came from.
-            channel: Over which the first part came.
-            control: What ends the statement.
-        """
+        """The further parts of an answer, which :meth:`interrupt` ends as well."""
         if control is not None:
             with self._lock:
                 self._results_read.add(control)

@@ -110,12 +110,7 @@ _STATEMENTS_MAX: Final = 512
 
 
 class _KnownTables(MemberCalls):
-    """Keeps definitions of tables until the catalog changes. Thread-safe.
-
-    Args:
-        controller: A channel to the controller, which is connected.
-        options: What all channels have in common.
-    """
+    """Keeps definitions of tables until the catalog changes. Thread-safe."""
 
     def __init__(self, controller: Channel, options: ChannelOptions) -> None:
         super().__init__(controller, options)
@@ -124,11 +119,7 @@ class _KnownTables(MemberCalls):
         self._outlined: dict[str, PartitionScheme] = {}  # the schemes of which this session learns ranges, by table
 
     def table(self, name: str, *, waits: bool = True) -> TableDef:
-        """Fetch the definition of a table. One round trip.
-
-        Args:
-            name: Its name.
-            waits: As for :meth:`ask`.
+        """Fetch the definition of a table. One round trip. ``waits`` is as for :meth:`ask`.
 
         Raises:
             UnknownTableError: There is no such table.
@@ -142,11 +133,7 @@ class _KnownTables(MemberCalls):
         return table
 
     def outlined_table(self, name: str, *, waits: bool = True) -> TableDef:
-        """Fetch the definition of a table; of a large scheme without its ranges. One round trip.
-
-        Args:
-            name: Its name.
-            waits: As for :meth:`ask`.
+        """Fetch the definition of a table, as :meth:`table`; of a large scheme without its ranges.
 
         Raises:
             UnknownTableError: There is no such table.
@@ -338,10 +325,7 @@ class Session(_KnownTables):
 
         A plan that was known is replaced once there is an answer: without a controller it stays.
 
-        Args:
-            sql: The text.
-            params: Its parameters.
-            waits: As for :meth:`ask`.
+        ``waits`` is as for :meth:`ask`.
 
         Raises:
             Error: The planner refuses the statement.

@@ -114,13 +114,7 @@ class FileSource(ProcessorMetaSupplier):
 
 
 class _FileSupplier(ProcessorSupplier):
-    """Distributes the files of a member over its processors.
-
-    Args:
-        read: Reads one file.
-        files: The files to read.
-        pattern: Expanded on the member instead, if given.
-    """
+    """Distributes files over the processors of a member: the given ones, or those that a pattern matches there."""
 
     close_is_cooperative = True
 

@@ -118,11 +118,7 @@ class TableSource(PartitionsReader):
     columns: tuple[str, ...] | None
 
     def partitions_in(self, table: TableDef, params: Params) -> Sequence[int]:
-        """The partitions that it reads.
-
-        Args:
-            table: The table's description.
-            params: The parameters of the job.
+        """The partitions that it reads, with the parameters of a job.
 
         Raises:
             DagError: There is no such partition.

@@ -138,11 +138,7 @@ class PartitionsReader(ProcessorMetaSupplier):
 @portable("partitions-reader")
 @dataclass(eq=False)
 class PartitionsReaderSupplier(ProcessorSupplier):
-    """Reads partitions of its member.
-
-    Attributes:
-        request: The rows to read here.
-    """
+    """Reads partitions of its member."""
 
     init_is_cooperative = True
     close_is_cooperative = True

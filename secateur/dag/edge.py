@@ -270,11 +270,7 @@ class Distributed(_Reach, frozen=True, array_like=True, tag="distributed"):
 
 
 class DistributedTo(_Reach, frozen=True, array_like=True, tag="to"):
-    """All rows go to one member, which becomes a participant.
-
-    Attributes:
-        member: Its id.
-    """
+    """All rows go to one member, which becomes a participant."""
 
     member: str
 

@@ -391,11 +391,6 @@ def total_parallelism_one_at_owner(
     """Run one processor in the whole job, on the member that owns a partition when the job starts.
 
     :func:`lazy_total_parallelism_one` for a partition that is known already, as it is to the stages of a SELECT.
-
-    Args:
-        source: The source of the processor.
-        group: The affinity group of the partition.
-        partition: Its id.
     """
 
     def owner(context: MetaContext) -> str:

@@ -11,16 +11,10 @@ from secateur.errors import Error, JobFailedError, MemberLostError
 
 
 def located(error: Exception, vertex: str, member: str, doing: str) -> Error:
-    """Return the error with the place where it happened.
+    """Return the error with the place where it happened: the vertex, the member, and the call that the engine made.
 
     An error of our tree keeps its class, so that the client can act on it (retry after ``TopologyChangedError``). Any
     other exception was raised by user code and becomes :class:`JobFailedError` with the user's traceback.
-
-    Args:
-        error: The exception.
-        vertex: Name of the vertex.
-        member: Id of the member.
-        doing: The call that the engine made, such as ``process(ordinal 0, 4096 rows)``.
     """
     place = {"vertex": vertex, "member": member}
     if isinstance(error, Error):

@@ -141,12 +141,6 @@ class SecateurTypeCompiler(compiler.GenericTypeCompiler):
     def visit_own_integer(self, type_: Any, **_: Any) -> str:
         return type(type_).__name__
 
-    def visit_BOOLEAN(self, type_: Any, **_: Any) -> str:
-        return "BOOLEAN"
-
-    def visit_float(self, type_: Any, **kw: Any) -> str:
-        return self.visit_FLOAT(type_, **kw)
-
     def visit_FLOAT(self, type_: Any, **_: Any) -> str:
         precision = type_.precision
         return "FLOAT" if precision is not None and precision <= _FLOAT_BITS else "DOUBLE"
@@ -154,14 +148,8 @@ class SecateurTypeCompiler(compiler.GenericTypeCompiler):
     def visit_REAL(self, type_: Any, **_: Any) -> str:
         return "FLOAT"
 
-    def visit_double(self, type_: Any, **_: Any) -> str:
-        return "DOUBLE"
-
     def visit_DOUBLE_PRECISION(self, type_: Any, **_: Any) -> str:
         return "DOUBLE"
-
-    def visit_large_binary(self, type_: Any, **_: Any) -> str:
-        return "BLOB"
 
     def visit_BINARY(self, type_: Any, **_: Any) -> str:
         return "BLOB"
@@ -171,9 +159,6 @@ class SecateurTypeCompiler(compiler.GenericTypeCompiler):
 
     def visit_text(self, type_: Any, **_: Any) -> str:
         return "VARCHAR"
-
-    def visit_unicode(self, type_: Any, **kw: Any) -> str:
-        return self.visit_VARCHAR(type_, **kw)
 
     def visit_unicode_text(self, type_: Any, **_: Any) -> str:
         return "VARCHAR"
@@ -187,12 +172,6 @@ class SecateurTypeCompiler(compiler.GenericTypeCompiler):
 
     def visit_uuid(self, type_: Any, **_: Any) -> str:
         return "UUID"
-
-    def visit_UUID(self, type_: Any, **_: Any) -> str:
-        return "UUID"
-
-    def visit_datetime(self, type_: Any, **kw: Any) -> str:
-        return self.visit_TIMESTAMP(type_, **kw)
 
     def visit_DATETIME(self, type_: Any, **kw: Any) -> str:
         return self.visit_TIMESTAMP(type_, **kw)

@@ -23,12 +23,7 @@ from secateur.wire import ShortTable, decode_rows
 
 @dataclass(frozen=True, slots=True)
 class VersionedRows:
-    """The rows of a partition with the columns that it is about to have.
-
-    Attributes:
-        rows: The rows.
-        version: The version of the partition whose rows they are.
-    """
+    """The rows of a partition with the columns that it is about to have, and the version that was made into them."""
 
     rows: SortedRows
     version: int

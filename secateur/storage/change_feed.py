@@ -209,12 +209,7 @@ class ChangeFeed:
 
 
 def feed_table(schema: pa.Schema, entries: Sequence[FeedEntry]) -> pa.Table:
-    """The rows of some changes, of which there is one at least, with their versions.
-
-    Args:
-        schema: The columns of the table.
-        entries: The changes.
-    """
+    """The rows of some changes of a table, of which there is one at least, with their versions."""
     rows = pa.concat_tables([entry.rows for entry in entries])
     versions = np.repeat([entry.version for entry in entries], [entry.rows.num_rows for entry in entries])
     return rows.append_column(feed_schema(schema).field(COMMIT_VERSION), pa.array(versions, pa.int64()))

@@ -37,9 +37,7 @@ class _Entry(msgspec.Struct):
 class Delta:
     """Changes on top of sorted rows, mutable, used on the member's loop thread only.
 
-    Args:
-        layout: The table's.
-        base: The rows beneath; fixed as long as this delta lives.
+    ``base``, the rows beneath, is fixed as long as this delta lives.
     """
 
     __slots__ = (
@@ -298,13 +296,6 @@ class FewRows(msgspec.Struct, frozen=True):
     went into making, writing, reading and checking such tables. Whoever stores the rows first brings each value into
     the canonical form of its column, so that they can always become Arrow, and makes their keys: both once at each
     copy.
-
-    Attributes:
-        form: Which values they have.
-        columns: The values by column.
-        num_rows: The length of each.
-        keys: The key of every row.
-        nbytes: The bytes that the rows take, about.
     """
 
     form: PlainForm

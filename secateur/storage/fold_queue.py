@@ -24,9 +24,6 @@ class FoldQueue:
 
     Backups are left to their bound as well, since nobody reads them: merging them would take as much of the processor
     again as merging what is read.
-
-    Args:
-        tables: The tables of the member.
     """
 
     def __init__(self, tables: HostedTables) -> None:

@@ -135,14 +135,10 @@ here any more, and DataError for a value of another type than its column.
 def few_finder(tables: HostedTables, lease: ReadLease, table_id: int, columns: Sequence[str]) -> FindFew:
     """Make a function that finds rows of a table by leading values of their keys, once for many searches.
 
+    It gives the columns in the order wanted, and only as long as the lease lasts.
+
     Most serving statements read a row or some tens of them. As Python values these rows cost a fraction of what slices
     of Arrow tables do that are made, put together and turned into Python values afterwards.
-
-    Args:
-        tables: The tables of this member.
-        lease: The time until which it may answer.
-        table_id: The table.
-        columns: Columns wanted, in that order.
 
     Raises:
         UnknownTableError: The table is not here.

@@ -248,10 +248,6 @@ class TableLayout:
         row are enough. Costs about 5 us. Only the contents of a catch-all depend on the other ranges: a sender that
         does not know a new range goes wrong for the rows of that range alone. Costs 50 ns a row there.
 
-        Args:
-            rows: Admitted rows.
-            partition: Where they are to go.
-
         Raises:
             TopologyChangedError: One belongs elsewhere.
             NoRangeError: No range holds one of them.

@@ -164,13 +164,6 @@ class Preparation:
     ``StoreLoads.keep_sorted`` lets the staged rows go on the loop thread, and after the last ``finish_prepare`` takes
     the result over.
 
-    Args:
-        load_id: The load.
-        layout: Its table's.
-        operation: The mode.
-        parts: The parts to prepare.
-        nbytes: About as many bytes have they.
-
     Attributes:
         prepared: The new partitions, once all are prepared; else None.
         sorted: What the steps since the last ``keep_sorted`` have sorted, by partition.

@@ -35,12 +35,9 @@ class LoadOutcome:
 
 
 class LoadRegistry:
-    """Keeps loads by id.
+    """Keeps loads by id, and the last ``outcomes_max`` outcomes.
 
-    Args:
-        staged_bytes_max: Bytes of rows that all loads together may have staged; None for no limit.
-        clock: Seconds that only grow.
-        outcomes_max: How many outcomes are remembered.
+    All loads together may have staged ``staged_bytes_max`` bytes of rows; None for no limit.
     """
 
     def __init__(self, staged_bytes_max: int | None, clock: Callable[[], float], outcomes_max: int) -> None:

@@ -54,14 +54,7 @@ class DataVersion:
 class TableStats:
     """Size of a table on one member, primary and backup partitions alike.
 
-    Attributes:
-        table_id: The table.
-        name: Its name.
-        partitions: Partitions hosted here.
-        rows: Rows that readers see.
-        nbytes: Bytes of the Arrow buffers behind them.
-        partition_rows: Rows by partition, for those that are not empty.
-        partition_bytes: Bytes of the same partitions.
+    ``nbytes`` are those of the Arrow buffers behind the rows that readers see. Partitions that are empty have no entry.
     """
 
     table_id: int
@@ -75,12 +68,9 @@ class TableStats:
 
 @dataclass(frozen=True, slots=True)
 class TableHits:
-    """The uses of the partitions of a table on one member since it has them.
+    """The uses of the partitions of a table on one member since it has them, for those that were used.
 
-    Attributes:
-        table_id: The table.
-        reads: Reads by partition, for those that were read.
-        writes: Changes by partition, for those that were changed. Backups change as their primaries do.
+    Backups change as their primaries do.
     """
 
     table_id: int
@@ -90,14 +80,7 @@ class TableHits:
 
 @dataclass(frozen=True, slots=True)
 class TableScan:
-    """All rows of some partitions at one moment, to be read later.
-
-    Attributes:
-        snapshots: The partitions.
-        positions: The columns wanted.
-        stored: The schema of all columns.
-        limits: The limits of the member.
-    """
+    """All rows of some partitions at one moment, to be read later: the columns at ``positions`` of those ``stored``."""
 
     snapshots: tuple[PartitionSnapshot, ...]
     positions: tuple[int, ...]
@@ -277,9 +260,7 @@ class MemberStore:
     def altering(self, tdef: TableDef, partitions: Iterable[int]) -> Callable[[], dict[int, VersionedRows]]:
         """What makes the rows of a table whose columns are about to change, in any thread.
 
-        Args:
-            tdef: The table as it is to be.
-            partitions: Partitions of it that are here.
+        ``tdef`` is the table as it is to be.
 
         Raises:
             UnknownTableError: The table is not here.
@@ -509,12 +490,7 @@ class MemberStore:
     ) -> int:
         """Make any change to one partition, as ``Partition.apply``, visible at once.
 
-        Args:
-            table_id: The table.
-            partition: The partition that all rows belong to; the caller has computed it.
-            operation: The operation; overwriting concerns this partition only.
-            rows: Rows, as ``Partition.apply`` takes them.
-            is_copy: As there.
+        The caller has computed that all rows belong to the partition; overwriting concerns it only.
 
         Returns:
             Rows written or removed.

@@ -51,12 +51,7 @@ def sort_rows(layout: TableLayout, tables: Sequence[pa.Table], repeats: Duplicat
 def merge(layout: TableLayout, base: SortedRows, incoming: SortedRows, operation: ChangeOperation) -> SortedRows:
     """Return the rows of a partition after a change.
 
-    Args:
-        layout: The table's.
-        base: The rows before.
-        incoming: Rows of the change; for a deletion, keys suffice. Those of an upsert may lack columns, which then keep
-            their values.
-        operation: The operation on them.
+    For a deletion, keys suffice as ``incoming``. Rows of an upsert may lack columns, which then keep their values.
 
     Returns:
         New rows; ``base`` and ``incoming`` stay as they are. It is ``incoming`` itself where that is the answer.

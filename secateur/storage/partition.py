@@ -35,10 +35,7 @@ class Partition:
     A change is checked completely, then made; a change that raises has changed nothing. All changes go through
     :meth:`apply` and :meth:`install`.
 
-    Args:
-        layout: The table's.
-        number: The partition's id.
-        changes: Counts the changes of all partitions of the table; None for a partition on its own.
+    ``changes`` counts the changes of all partitions of the table; None for a partition on its own.
     """
 
     def __init__(self, layout: TableLayout, number: int, changes: ChangeCount | None = None) -> None:
@@ -179,13 +176,7 @@ class Partition:
         return admitted
 
     def note_load(self, operation: ChangeOperation, part: PreparedPart, number: int) -> None:
-        """Count a load that is about to be installed, and record it in the change feed, if there is one.
-
-        Args:
-            operation: The operation.
-            part: The rows of the load.
-            number: The number of the load.
-        """
+        """Count a load that is about to be installed, and record it in the change feed, if there is one."""
         self.writes += 1
         if self.feed is None:
             return

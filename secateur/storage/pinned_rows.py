@@ -60,11 +60,8 @@ def pinned(
 ) -> Iterator[PinnedRows]:
     """Pin the rows of some partitions, leaving out partitions without any. On the member's loop thread.
 
-    Args:
-        layout: The table's.
-        partitions: The partitions.
-        columns: Columns wanted, at least one, in that order.
-        keys: The part of each partition that is wanted, None for all of it; as in ``MemberStore.relation``.
+    ``columns`` are those wanted, at least one; ``keys`` is the part of each partition that is wanted, None for all of
+    it; as in ``MemberStore.relation``.
 
     Cost: for whole partitions microseconds each, since recent changes are merged by the reader. With keys, a search in
     each.

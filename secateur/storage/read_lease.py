@@ -25,9 +25,6 @@ class ReadLease:
 
     The thread that renews it sets it, and the event loop that answers reads it. It never ends if it is never set.
 
-    Args:
-        clock: Seconds that only grow.
-
     Attributes:
         clock: As above.
         until_s: The moment, on that clock, from which the member does not answer any more.

@@ -32,12 +32,6 @@ class PartitionSnapshot:
     Immutable, and safe to read from any thread. Recent writes lie beside the sorted rows: a search reads both and
     merges only the rows that it returns; the first reader of the whole table merges everything once, for all later
     readers.
-
-    Args:
-        layout: The table's.
-        base: Sorted rows.
-        overlay: Changes to them, or None.
-        rows: Number of rows with the changes.
     """
 
     __slots__ = ("_layout", "_state", "rows")

@@ -43,9 +43,7 @@ class SortedTable:
     Safe to read from any thread. The views on the key columns are made at the first search, so that partitions that are
     only scanned never pay for them.
 
-    Args:
-        table: In that form already; this is not checked.
-        order: The key order of the table.
+    The table is in that form already; this is not checked.
     """
 
     __slots__ = ("__weakref__", "_columns", "_fences", "_native", "_order", "_views", "own_bytes", "rows", "table")
@@ -297,12 +295,7 @@ class ScanRun:
         )
 
     def stored(self, pieces: Sequence[SortedTable], position: int) -> list[pa.Array]:
-        """A column in its stored type: in one array once a scan has asked for it before.
-
-        Args:
-            pieces: The rows.
-            position: The column.
-        """
+        """A column in its stored type: in one array once a scan has asked for it before."""
         joined = self._joined.get(position)
         if joined is not None:
             return joined
@@ -317,12 +310,7 @@ class ScanRun:
         return chunks
 
     def converted(self, pieces: Sequence[SortedTable], position: int) -> pa.Array | None:
-        """A column in converted form; None where it is to be read as it is stored, or no scan has asked for it before.
-
-        Args:
-            pieces: The rows.
-            position: The column.
-        """
+        """A column in converted form; None where it is read as it is stored, or no scan has asked for it before."""
         if position not in self._asked:
             return None
         if position not in self._converted:

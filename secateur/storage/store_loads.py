@@ -30,12 +30,6 @@ class StoreLoads:
 
     Every method runs on the member's loop thread.
 
-    Args:
-        tables: The tables of the store.
-        staged_bytes_max: Bytes of rows that all loads together may have staged; None for no limit.
-        clock: Seconds that only grow.
-        outcomes_max: How many outcomes are remembered.
-
     Attributes:
         registry: The loads under way, and the outcomes of others.
         journal: Records what becomes of loads; None for a member without a data directory.
@@ -274,11 +268,7 @@ class StoreLoads:
     ) -> None:
         """Take over a load that was prepared before this member was started anew.
 
-        Args:
-            load_id: The load.
-            table_id: Its table.
-            operation: The operation.
-            parts: The rows of each partition, and the keys that are removed first, as they were prepared.
+        ``parts`` are the rows of each partition, and the keys that are removed first, as they were prepared.
 
         Raises:
             Error: The load, the table or a partition is not as it was.

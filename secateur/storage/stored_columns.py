@@ -38,12 +38,7 @@ _WORD_PRECISION_MAX: Final = 18
 
 
 class _Reader(NamedTuple):
-    """The functions that read a column.
-
-    Attributes:
-        one: The value at a position.
-        run: The values from a position to another one.
-    """
+    """The functions that read a column: the value at a position, and those from a position to another one."""
 
     one: Callable[[int], Any]
     run: Callable[[int, int], list[Any]]
@@ -70,10 +65,7 @@ class StoredColumns(tuple[pa.ChunkedArray, ...]):
         self._readers()
 
     def row(self, position: int) -> list[Any]:
-        """The values of one row.
-
-        Args:
-            position: Its number, not negative.
+        """The values of the row at a position, which is not negative.
 
         Raises:
             IndexError: There is no such row.
@@ -82,12 +74,7 @@ class StoredColumns(tuple[pa.ChunkedArray, ...]):
         return [reader.one(position) for reader in self._made or self._readers()]
 
     def run(self, columns: Sequence[int], start: int, stop: int) -> list[list[Any]]:
-        """The values of neighbouring rows, by column.
-
-        Args:
-            columns: The positions of the columns.
-            start: The number of the first row.
-            stop: The number behind the last row.
+        """The values of neighbouring rows, from ``start`` up to the one before ``stop``, by column.
 
         Raises:
             ValueError, OverflowError: Python has no object for a value.

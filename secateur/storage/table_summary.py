@@ -34,10 +34,6 @@ _WIDEST_DECIMAL: Final = SqlType(TypeKind.DECIMAL, 38, 0)
 def summarize(table: TableDef, snapshots: Sequence[PartitionSnapshot]) -> TableSummary:
     """Summarize the rows of some partitions. Safe in any thread.
 
-    Args:
-        table: The table.
-        snapshots: Snapshots of its partitions.
-
     Returns:
         Their summary. Cost: some 15 ms a column for :data:`SAMPLED_ROWS_MAX` rows and more, of which 1 ms for each
         further million rows.

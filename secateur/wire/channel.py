@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import socket
 import ssl
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
-from weakref import WeakSet
 
 from secateur import errors
+from secateur.forks import free_in_forks
 from secateur.protocol.codec import DECODE_ERRORS, Codec
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.message import Failure, Message
@@ -133,7 +131,7 @@ class Channel:
         self._frames: Iterator[Frame] = iter(())
         self._last_id = 0
         self._closed = False
-        _channels.add(self)
+        free_in_forks(self)
 
     @property
     def address(self) -> str:
@@ -515,25 +513,12 @@ class Channel:
         if connected is not None:
             connected.close()
 
-    def leave_to_parent(self) -> None:
+    def _at_fork_reinit(self) -> None:
         """Let go of the connection without ending it, in a process that was forked: the parent goes on with it.
 
         If both asked over it, each could get the answer to a request of the other: they count their requests alike.
         """
         self._disconnect()
-
-
-_channels: Final[WeakSet[Channel]] = WeakSet()
-"""All channels of this process."""
-
-
-def _leave_connections() -> None:
-    for channel in list(_channels):
-        channel.leave_to_parent()
-
-
-if sys.platform != "win32":
-    os.register_at_fork(after_in_child=_leave_connections)
 
 
 def _send_in_pieces(connected: Stream, buffer: bytes | memoryview) -> None:

@@ -95,14 +95,6 @@ def encode_frame(
 ) -> list[bytes | memoryview]:
     """Turn a frame into buffers to write in order: one for a small frame, else the header and the payload uncopied.
 
-    Args:
-        kind: The kind of the frame.
-        header: A message as bytes.
-        payload: The bytes behind it.
-        limits: Bounds of the connection.
-        operation: The code of what is asked.
-        request_id: The number by which the answer finds its request.
-
     Raises:
         LimitExceededError: Header or payload are larger than ``limits`` allow; nothing was written.
     """

@@ -83,12 +83,7 @@ _CLIENT_CHARS_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class ClusterIdentity:
-    """The identity that a process of the cluster claims and proves in its hello.
-
-    Attributes:
-        role: Its role.
-        secret: The secret of the cluster, which no client knows.
-    """
+    """The role that a process of the cluster claims in its hello, and proves by the secret that no client knows."""
 
     role: Role
     secret: str = field(repr=False)

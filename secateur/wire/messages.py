@@ -69,14 +69,7 @@ class PeerInfo:
 
 
 class Request(msgspec.Struct, Generic[M], frozen=True):
-    """A request or notice.
-
-    Attributes:
-        operation: The requested operation.
-        message: Its arguments, of the type that the operation says.
-        payload: Bytes that came with it; empty when there are none.
-        peer: The sender.
-    """
+    """A request or notice of a peer: an operation, its message, and the bytes that came with it, if any."""
 
     operation: OperationBase
     message: M

@@ -73,12 +73,8 @@ def travels_short(types: Sequence[SqlType]) -> bool:
 def shorten(arrays: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[SqlType], num_rows: int) -> ShortTable | None:
     """Return the short form of columns, or None if there is none.
 
-    There is none if texts are long, or Python has no object for a value, such as a date after the year 9999.
-
-    Args:
-        arrays: The columns, of types that :func:`travels_short`.
-        types: Their types.
-        num_rows: Their length, at most :data:`SHORT_ROWS_MAX`.
+    The columns are of types that :func:`travels_short`, with at most :data:`SHORT_ROWS_MAX` rows. There is none if
+    texts are long, or Python has no object for a value, such as a date after the year 9999.
     """
     columns = []
     try:

@@ -52,16 +52,12 @@ DuckDB would guess the quote from the first 20,480 rows, and take an empty text 
 
 
 def read_batches(file: CopyFile, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
-    """The rows of all files that the path names.
+    """The rows of all files that the path names, for these columns in their order.
 
     They are read as DuckDB's own COPY does, CSV and Parquet by position and JSON by name: into a temporary table by its
     COPY, because its table functions do not read every file in the same way.
 
     They are all read before the first is given, on disk where they are many.
-
-    Args:
-        file: The file.
-        columns: The columns that get its values, in order.
 
     Yields:
         Batches with the names of the columns; their types may have to be converted still.

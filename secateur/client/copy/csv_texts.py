@@ -79,12 +79,7 @@ class CsvForm:
         )
 
     def place(self, row: int, position: int) -> str:
-        """The line and the column, from 1, at which a value begins, as ``line:column``.
-
-        Args:
-            row: Its row, from 0.
-            position: The position of its column.
-        """
+        """The line and the column, from 1, at which a value begins, as ``line:column``; its row counts from 0."""
         records = list(islice(self._rows(), row, row + 1))
         if not records:
             return f"row {row + 1}"

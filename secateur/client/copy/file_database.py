@@ -42,9 +42,7 @@ class FileDatabase:
 def file_database(file: CopyFile, doing: str) -> Iterator[FileDatabase]:
     """An empty database for the length of the block; errors of DuckDB are ours afterwards.
 
-    Args:
-        file: The file that is read or written.
-        doing: ``read`` or ``written``, for messages.
+    ``doing`` is ``read`` or ``written``, for their messages.
 
     Raises:
         ProgrammingError: The file cannot be opened, or an option cannot have its value.

@@ -350,11 +350,7 @@ def _inferred_types(
     A type is taken only if nothing is lost: ``00501`` and ``+49 30`` stay texts, and amounts that all have two digits
     behind the point, or more, are decimals, since a sum of DOUBLEs would not be what the file adds up to.
 
-    Args:
-        connection: The database that reads the source.
-        source: SQL of rows whose columns are VARCHAR.
-        columns: Their names, and what they may be.
-        conversion: How dates are written.
+    ``source`` is SQL of rows whose columns are VARCHAR; ``conversion`` says how dates are written.
     """
     if not columns:
         return []

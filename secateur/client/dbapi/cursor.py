@@ -186,12 +186,7 @@ class Cursor:
     ) -> None:
         """Execute a statement, whatever it is.
 
-        Args:
-            operation: Its text.
-            parameters: Its parameters.
-            started_s: ``time.perf_counter()`` when the user called.
-            control: Ends its calls.
-            tried: Whether its serving call was, or the error of that.
+        ``tried`` says whether its serving call was, or is the error of that.
         """
         session = self._session
         before = session.work_for(control)

@@ -76,12 +76,9 @@ def _plain_values(params: Parameters) -> list[Any] | dict[str, Any]:
 
 
 def values_of(statement: SelectStatement, params: list[Any] | dict[str, Any], started: float) -> list[Any]:
-    """The values that a member is given for a statement, in order.
+    """The values that a member is given for a statement, in order, of parameters from :func:`plain_values`.
 
-    Args:
-        statement: The statement.
-        params: From :func:`plain_values`.
-        started: The time at which the statement starts, in seconds since 1970; the same for each attempt at it.
+    ``started`` is the time at which the statement starts, in seconds since 1970; the same for each attempt at it.
 
     Raises:
         ParameterError: They are not those of the statement.
@@ -98,12 +95,7 @@ def values_of(statement: SelectStatement, params: list[Any] | dict[str, Any], st
 
 
 def ordered_values(params: list[Any] | dict[str, Any], count: int, names: Sequence[str]) -> list[Any]:
-    """Plain parameters in the order of a statement.
-
-    Args:
-        params: From :func:`plain_values`.
-        count: How many the statement has.
-        names: Their names in order when they are named, else empty.
+    """Parameters from :func:`plain_values` in the order of a statement, which has names if they are named.
 
     Raises:
         ParameterError: Too many, too few, or others than the statement has.
@@ -156,11 +148,7 @@ def _name(name: Any) -> str:
 
 
 def plain_value(value: Any, where: str) -> Any:
-    """One parameter, as :func:`plain_values` converts it.
-
-    Args:
-        value: The value.
-        where: Its position or name, for messages.
+    """One parameter, as :func:`plain_values` converts it; messages have its position or name, ``where``.
 
     Raises:
         ParameterError: No column holds it, or it would have to be changed.

@@ -27,17 +27,12 @@ about this size.
 
 
 class ResultStream:
-    """Fetches one part after another from a member, each on demand.
+    """Fetches one part after another from a member, each on demand, over the channel of the first.
 
     In between the member makes no more than a bounded number of bytes.
 
     It has a channel to itself, since the result belongs to that. Dropped without :meth:`close` it hangs up, with the
     same effect. For one thread at a time.
-
-    Args:
-        pool: Where the channel came from.
-        channel: Over which the first part came.
-        control: The object that ends the statement.
     """
 
     def __init__(self, pool: ChannelPool, channel: Channel, control: CallControl | None = None) -> None:

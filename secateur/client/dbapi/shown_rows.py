@@ -16,10 +16,7 @@ _TEXT_CHARS_MAX: Final = 40
 def html_table(columns: Sequence[ResultColumn], rows: Sequence[Sequence[Any]], left: int | None) -> str:
     """An HTML table; names and values are escaped, long values cut.
 
-    Args:
-        columns: Name and type of each.
-        rows: Those to show.
-        left: How many rows can still be fetched, including those shown; None if that is not known yet.
+    ``left`` is how many rows can still be fetched, including those shown; None if that is not known yet.
     """
     head = _row(f"<th>{escape(column.name)}<br><small>{escape(column.type)}</small></th>" for column in columns)
     return f"{_table(head, rows)}<small>{_count_of(len(rows), left)}</small>"
@@ -28,10 +25,7 @@ def html_table(columns: Sequence[ResultColumn], rows: Sequence[Sequence[Any]], l
 def text_table(columns: Sequence[ResultColumn], rows: Sequence[Sequence[Any]], left: int | None) -> str:
     """Lines with names, types and rows in columns; long values are cut, and line breaks in them escaped.
 
-    Args:
-        columns: Name and type of each.
-        rows: Those to show.
-        left: How many rows can still be fetched, including those shown; None if that is not known yet.
+    ``left`` is as for :func:`html_table`.
     """
     lines = [[column.name for column in columns], [column.type for column in columns], *rows]
     cells = [[_cut(value, _TEXT_CHARS_MAX).replace("\n", "\\n") for value in line] for line in lines]

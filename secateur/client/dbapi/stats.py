@@ -70,13 +70,7 @@ class QueryStats(msgspec.Struct, frozen=True):
 class UnreadStats(msgspec.Struct, frozen=True):
     """What a member has said of an execution: the statistics that most users do not read.
 
-    Attributes:
-        said: The answer.
-        members_total: As in :class:`QueryStats`, like the next two.
-        pruning: The setting.
-        plan_cached: Whether the plan was known.
-        started_s: ``time.perf_counter()`` when the user called.
-        answered_s: ``time.perf_counter()`` when the answer was here.
+    The user called at ``started_s`` of ``time.perf_counter()``, and had the answer at ``answered_s``.
     """
 
     said: Executed

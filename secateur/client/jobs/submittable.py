@@ -58,14 +58,9 @@ class FrozenSubmittable(Protocol):
 
 
 class Submission(NamedTuple):
-    """The contents of a request that submits a job.
+    """The contents of a request that submits a job: ``dag`` is its payload.
 
-    Attributes:
-        job_id: Its id.
-        config: How it is to run.
-        params: The values of its parameters.
-        dag: The payload of the request.
-        needs: The members that own these partitions, or are named, may coordinate it.
+    The members that own the partitions of ``needs``, or are named there, may coordinate it.
     """
 
     job_id: str

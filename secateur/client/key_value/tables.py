@@ -150,10 +150,6 @@ _NOT_COMPILED: Final = None, None
 class KeyTable:
     """One table in one session. Threads may share it: keys of a definition that is replaced stay what they are.
 
-    Args:
-        session: The connection.
-        definition: The table, of a large scheme as much as the session knows.
-
     Attributes:
         serving: What reads a row by its key, and the :attr:`Session.serving_calls` for which it was compiled.
     """

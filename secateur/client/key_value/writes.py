@@ -32,12 +32,9 @@ _ABSENT: Final = object()
 
 
 def put_rows(table: KeyTable, rows: Sequence[Any], missing: str | None = None) -> None:
-    """Write rows: each is added, or replaces the one with its key; all become visible at once.
+    """Write rows, one at least: each is added, or replaces the one with its key; all become visible at once.
 
-    Args:
-        table: The table.
-        rows: At least one.
-        missing: The treatment of columns that no row names, as :meth:`~.table_handle.TableHandle.put` takes it.
+    ``missing`` is as :meth:`~.table_handle.TableHandle.put` takes it.
 
     Raises:
         Error: As :meth:`~secateur.client.loads.table_handle.TableHandle.put_many`.
@@ -223,10 +220,7 @@ def _owner(table: KeyTable, rows: RowKeys, partition: int) -> str | None:
 class _Delete(Retryable[int]):
     """A deletion of rows of one partition, with the same id in every attempt, so that it is made once.
 
-    Args:
-        table: The table.
-        keys: The keys.
-        before: Under which id a member was asked for it already, and may have deleted the rows; None if none was.
+    ``before`` is the id under which a member was asked for it already, and may have deleted the rows, if one was.
     """
 
     repeated = REPEATED

@@ -104,11 +104,8 @@ def _type_of(field: pa.Field) -> SqlType:
 def drop_unused(session: Session, table: TableDef) -> bool:
     """Drop a table that never had a row, of which no load waits at a member, and that has no index and no view.
 
-    Another table of that name stays, too. Costs two round trips from the controller to all members.
-
-    Args:
-        session: Where.
-        table: The table, as it was created.
+    It has to be the table as it was created: another one of that name stays, too. Costs two round trips from the
+    controller to all members.
 
     Returns:
         Whether the table is not there any more.

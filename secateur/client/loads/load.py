@@ -82,12 +82,9 @@ class LoadMode(StrEnum):
 
 
 class LoadResult(msgspec.Struct, frozen=True):
-    """The outcome of a load.
+    """The outcome of a load: rows that became visible, and the partitions that got some.
 
-    Attributes:
-        rows: Rows that became visible.
-        members: Members that this client sent rows to; backups get theirs from the primaries.
-        partitions: Partitions that got rows.
+    ``members`` counts those that this client sent rows to; backups get theirs from the primaries.
     """
 
     rows: int

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Final, TextIO
 
 _BLANK: Final = "\r\x1b[K"
+"""Back to the start of the line, and erase it."""
 _BAR_CHARS: Final = 30
 
 
@@ -29,31 +30,39 @@ def progress_line(
     if not show:
         yield None
         return
-    line = _Line(table, rows, sys.stderr)
-    line(0)
+    line, begun_s = OneLine(sys.stderr), time.monotonic()
+
+    def report(sent: int) -> None:
+        rate = sent / max(time.monotonic() - begun_s, 1e-3)
+        if rows:
+            full = min(_BAR_CHARS * sent // rows, _BAR_CHARS)
+            text = f"[{'#' * full:{_BAR_CHARS}}] {sent:,} of {rows:,} rows"
+        else:
+            text = f"{sent:,} rows"
+        line.show(f"{table}: {text}, {rate:,.0f} rows/s")
+
+    report(0)
     try:
-        yield line
+        yield report
     finally:
         line.clear()
 
 
-class _Line:
-    def __init__(self, table: str, rows: int | None, stream: TextIO) -> None:
-        self._table = table
-        self._rows = rows
-        self._stream = stream
-        self._begun_s = time.monotonic()
+class OneLine:
+    """A line of a terminal or a notebook: each text is written over the one before, and over what stood there."""
 
-    def __call__(self, sent: int) -> None:
-        rate = sent / max(time.monotonic() - self._begun_s, 1e-3)
-        if self._rows:
-            full = min(_BAR_CHARS * sent // self._rows, _BAR_CHARS)
-            text = f"[{'#' * full:{_BAR_CHARS}}] {sent:,} of {self._rows:,} rows"
-        else:
-            text = f"{sent:,} rows"
-        self._stream.write(f"{_BLANK}{self._table}: {text}, {rate:,.0f} rows/s")
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._is_written = False
+
+    def show(self, text: object) -> None:
+        """Write a text in place of the one before."""
+        self._is_written = True
+        self._stream.write(f"{_BLANK}{text}")
         self._stream.flush()
 
     def clear(self) -> None:
-        self._stream.write(_BLANK)
-        self._stream.flush()
+        """Erase the line, if there is one."""
+        if self._is_written:
+            self._stream.write(_BLANK)
+            self._stream.flush()

@@ -20,10 +20,9 @@ from secateur.dag.placement import Placement, Spread
 from secateur.dag.processor import Processor, ProcessorContext
 from secateur.dag.supplier import ProcessorMetaSupplier, ProcessorSupplier, SupplierContext
 from secateur.engine.exchange.batches import batches_of
-from secateur.engine.kernels.duckdb.cancellation import Cancellation
 from secateur.engine.kernels.fragment import Fragment
 from secateur.engine.runtime.services import MemberServices
-from secateur.engine.sql.fragment_call import positional
+from secateur.engine.sql.fragment_call import FragmentCall
 from secateur.errors import DataError
 from secateur.partitioning.pruning.row_predicate import rows_among
 from secateur.partitioning.tables.table import Column
@@ -37,16 +36,10 @@ _LOOKED_UP: Final = frozenset({TypeKind.HUGEINT, TypeKind.UUID, TypeKind.BLOB, T
 
 
 class ExternalPartitions(msgspec.Struct, frozen=True):
-    """Partitions of an external table, and what a statement needs of them.
+    """Partitions of an external table, by its encoded connector, and what a statement needs of each.
 
-    Attributes:
-        table: The name of the table.
-        connector: Its encoded connector.
-        columns: Its columns.
-        partitions: The partitions to read.
-        request: What is needed of each.
-        partial: What is computed over the rows where they are read; its rows are then the source's. None: the rows
-            themselves are.
+    ``partial`` is computed over the rows where they are read; its rows are then the source's. None: the rows themselves
+    are.
     """
 
     table: str
@@ -94,14 +87,14 @@ class _ExternalReader(ProcessorSupplier):
         )
         self._waiting = deque(self.wanted.partitions)
         partial = self.wanted.partial
-        self._partial = None if partial is None else _PartialRows.of(partial, context)
+        self._partial = None if partial is None else FragmentCall.of(partial, context)
 
     def get(self, count: int) -> Sequence[Processor]:
         return [Pull(self._batches) for _ in range(count)]
 
     def _batches(self, _: ProcessorContext) -> Iterator[pa.RecordBatch]:
         rows = self._rows()
-        for table in rows if self._partial is None else self._partial.over(rows):
+        for table in rows if self._partial is None else _partial_rows(self._partial, rows):
             yield from batches_of(table)
 
     def _rows(self) -> Iterator[pa.Table]:
@@ -128,14 +121,7 @@ def needed_rows(
 ) -> Iterator[pa.Table]:
     """The rows of a partition, in the columns of the request and their types in SQL, without rows that are not needed.
 
-    Args:
-        connector: The connector.
-        table: The name of its table.
-        columns: The columns of the table.
-        partition: The partition.
-        request: What is needed of it.
-        context: This member.
-        checks_values: Whether to refuse rows outside of the values that the partition declares.
+    ``checks_values`` refuses rows outside of the values that the partition declares.
 
     Raises:
         Error: See :func:`~secateur.connectors.external.connector.naming_connector`.
@@ -212,51 +198,25 @@ def _in_types(batch: Any, columns: Sequence[Column], partition: interface.Connec
     return pa.Table.from_arrays(found, schema=pa.schema([(column.name, column.type.arrow) for column in columns]))
 
 
-@dataclass(frozen=True, slots=True)
-class _PartialRows:
-    """Computes partial rows in the threads of the readers of one member.
+def _partial_rows(call: FragmentCall, rows: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Yield the partial rows of some rows, of which there may be none, in the thread of a reader.
 
-    Any division of the rows into pieces gives the same final rows, so a reader holds the rows of one piece at a time.
-    The larger a piece, the fewer partial rows there are.
-
-    Attributes:
-        fragment: The partial part, over one relation.
-        services: The services of the member.
-        cancellation: Ends the kernel calls of the job.
-        params: The parameters of the statement.
+    The fragment of the call is the partial part, over one relation. Any division of the rows into pieces gives the same
+    final rows, so a reader holds the rows of one piece at a time. The larger a piece, the fewer partial rows there are.
 
     Source: aggregation that is pushed below the exchange, as in Trino and Spark; the division into partial and final is
         that of :mod:`secateur.planner.distribute.aggregation`.
     """
-
-    fragment: Fragment
-    services: MemberServices
-    cancellation: Cancellation
-    params: tuple[object, ...]
-
-    @classmethod
-    def of(cls, fragment: Fragment, context: SupplierContext) -> _PartialRows:
-        """From the services of the member and the parameters of the job."""
-        params = tuple(positional(context.params))
-        return cls(fragment, context.service(MemberServices), context.service(Cancellation), params)
-
-    def over(self, rows: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        """Yield the partial rows of some rows; none if there are none."""
-        held: list[pa.Table] = []
-        held_bytes = 0
-        for table in rows:
-            if not table.num_rows:
-                continue
-            held.append(table)
-            held_bytes += table.nbytes
-            if held_bytes >= self.services.limits.piece_bytes_max:
-                yield self._partial(held)
-                held, held_bytes = [], 0
-        if held:
-            yield self._partial(held)
-
-    def _partial(self, tables: list[pa.Table]) -> pa.Table:
-        (relation,) = self.fragment.relations
-        return self.services.run_fragment(
-            self.fragment, {relation: pa.concat_tables(tables)}, self.params, cancellation=self.cancellation
-        )
+    (relation,) = call.fragment.relations
+    held: list[pa.Table] = []
+    held_bytes = 0
+    for table in rows:
+        if not table.num_rows:
+            continue
+        held.append(table)
+        held_bytes += table.nbytes
+        if held_bytes >= call.limits.piece_bytes_max:
+            yield call.run({relation: pa.concat_tables(held)})
+            held, held_bytes = [], 0
+    if held:
+        yield call.run({relation: pa.concat_tables(held)})

@@ -56,11 +56,6 @@ def noted_errors(*, is_last: bool = True) -> Iterator[None]:
 def error_behind(failure: BaseException, *, table: str, is_read: bool = False) -> Error:
     """Return, in the user's process, our error for a write, or a read, that Spark reports as failed.
 
-    Args:
-        failure: The exception that PySpark raised.
-        table: The table that was written or read, for messages.
-        is_read: Whether it was read.
-
     Returns:
         The error that a worker raised, as it was; an :class:`~secateur.errors.OperationalError` when Spark's workers
         are not in this Python environment; else a :class:`~secateur.errors.LoadFailedError`, or an OperationalError for

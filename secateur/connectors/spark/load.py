@@ -27,6 +27,7 @@ from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType
 
 from secateur.client.dbapi.connection import Connection
 from secateur.client.loads.create_table import drop_unused
+from secateur.client.loads.load_progress import OneLine
 from secateur.connectors.spark.columns import partition_id
 from secateur.connectors.spark.endpoint import Endpoint, answer_spark
 from secateur.connectors.spark.environment import activate, is_known_format, runs_beside_us, this_environment
@@ -284,8 +285,6 @@ def _put_back(spark: SparkSession) -> None:
 
 _PERIOD_S: Final = 1.0
 _QUERY: Final = "SELECT state, rows, partitions FROM secateur.loads WHERE id = ?"
-_BLANK: Final = "\r\x1b[K"
-"""Back to the start of the line, and erase it: Spark's own bar may stand there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,12 +325,8 @@ def progress_shown(endpoint: Endpoint, table: str, load_id: str, show: ShowProgr
     The driver has no part in a load, so it asks the cluster once a second: ``secateur.loads`` has the rows that the
     members have. A load never fails because that cannot be asked or shown.
 
-    Args:
-        endpoint: The cluster.
-        table: The table, for the reports.
-        load_id: The load.
-        show: A function that gets the reports, in a thread of its own; True for a line on ``sys.stderr`` that is
-            written over; None for that line in a terminal or a notebook, and otherwise nothing.
+    ``show`` is a function that gets the reports, in a thread of its own; True for a line on ``sys.stderr`` that is
+    written over; None for that line in a terminal or a notebook, and otherwise nothing.
     """
     stream = sys.stderr
     if show is None:
@@ -339,7 +334,8 @@ def progress_shown(endpoint: Endpoint, table: str, load_id: str, show: ShowProgr
     if show is False:
         yield
         return
-    report = _LineReport(stream) if show is True else show
+    line = OneLine(stream)  # over Spark's own bar, which may stand there
+    report = line.show if show is True else show
     ended = threading.Event()
     follower = threading.Thread(
         target=_follow, args=(endpoint, table, load_id, report, ended), name="secateur-progress", daemon=True
@@ -350,26 +346,7 @@ def progress_shown(endpoint: Endpoint, table: str, load_id: str, show: ShowProgr
     finally:
         ended.set()
         follower.join(_PERIOD_S)  # not for as long as a cluster that is out of reach may take
-        if isinstance(report, _LineReport):
-            report.clear()
-
-
-class _LineReport:
-    """Writes each report over the one before."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._is_written = False
-
-    def __call__(self, progress: ProgressReport) -> None:
-        self._stream.write(f"{_BLANK}{progress}")
-        self._stream.flush()
-        self._is_written = True
-
-    def clear(self) -> None:
-        if self._is_written:
-            self._stream.write(_BLANK)
-            self._stream.flush()
+        line.clear()
 
 
 def _follow(

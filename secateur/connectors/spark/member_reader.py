@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
 
 class MemberReader:
-    """Reads rows that one member keeps. A context manager that closes its connections.
-
-    Args:
-        endpoint: The cluster.
-        rows: The rows.
-    """
+    """Reads rows that one member keeps. A context manager that closes its connections."""
 
     def __init__(self, endpoint: Endpoint, rows: RowsAtMember) -> None:
         self._endpoint = endpoint

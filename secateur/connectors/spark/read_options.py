@@ -108,11 +108,7 @@ def _is_of_catalog(options: Mapping[str, str]) -> bool:
 
 
 def read_options(options: Mapping[str, str], schema: StructType | None = None) -> tuple[Endpoint, ReadOptions]:
-    """Read the options of ``spark.read``.
-
-    Args:
-        options: As Spark passes them on.
-        schema: The columns, if they are known; see :func:`given_options`.
+    """Read the options of ``spark.read``, as Spark passes them on; with a schema see :func:`given_options`.
 
     Raises:
         ProgrammingError: An option is missing, unknown, or contradicts another.

@@ -143,8 +143,8 @@ def _plain(snapshot: snapshots.Snapshot) -> tuple[tuple[str, str], ...]:
 def _with_kept_session(endpoint: Endpoint, work: Callable[[Session], R]) -> R:
     """Do some work over a kept connection, or else over a new one, which is kept if the work succeeds.
 
-    Work that fails over a kept connection is done again over a new one: what was at the other end may have gone, and
-    an error that is the user's comes again.
+    Work that fails over a kept connection is done again over a new one, so it may be done twice: what was at the other
+    end may have gone, and an error that is the user's comes again.
 
     Spark plans every read in a Python process that it uses again, and ends when that has rested for a minute. So the
     next read of the same cluster finds the connection open and the plan of its text known, and asks the owner of one
@@ -152,10 +152,6 @@ def _with_kept_session(endpoint: Endpoint, work: Callable[[Session], R]) -> R:
 
     A kept connection knows no less than that of a client which stays connected: members refuse a plan of a table or
     view that has changed, and the topology that they do not have.
-
-    Args:
-        endpoint: The cluster.
-        work: It may be done twice.
 
     Raises:
         Error: As the work, and as ``Endpoint.session``.
@@ -198,14 +194,10 @@ REQUEST_BYTES: Final = 8 << 20
 def tasks_of(
     parts: Iterable[SnapshotPart], task_bytes: int
 ) -> Iterator[tuple[tuple[SnapshotPart, ...], tuple[SnapshotPiece, ...]]]:
-    """Divide a snapshot into tasks.
+    """Divide the partitions of a snapshot into tasks, each of which looks at about ``task_bytes``.
 
     A large partition is split between tasks and small ones are joined, so that tasks take about as long as each other.
     A task reads from one member.
-
-    Args:
-        parts: Its partitions.
-        task_bytes: About as many bytes does each task look at.
 
     Yields:
         The partitions of a task, and its pieces of them. Each row is in one piece.
@@ -233,13 +225,7 @@ def tasks_of(
 def pieces_of(
     parts: Sequence[SnapshotPart], pieces: Iterable[SnapshotPiece], request_bytes: int = REQUEST_BYTES
 ) -> Iterator[list[SnapshotPiece]]:
-    """Divide the pieces of a task into requests: large ones are split, small ones joined.
-
-    Args:
-        parts: The partitions of the task.
-        pieces: Its pieces.
-        request_bytes: About as many bytes does each request look at.
-    """
+    """Divide the pieces of a task into requests of about so many bytes: large ones are split, small ones joined."""
     row_bytes = {part.partition: part.nbytes / part.rows for part in parts}
     joined: list[SnapshotPiece] = []
     joined_bytes = 0.0

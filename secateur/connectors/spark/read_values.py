@@ -46,14 +46,10 @@ class RowsTask(InputPartition):
 
 @dataclass(frozen=True, slots=True)
 class RowsAtMember:
-    """Rows of a snapshot that one member keeps.
+    """Rows of a snapshot that one member keeps, and the host and port where it listens.
 
-    Attributes:
-        snapshot: The name of the snapshot.
-        host: Where the member listens.
-        port: Its port there.
-        requests: What is asked for with each request: partition, first row and number of rows of each piece.
-        whole: The snapshot, pickled: who has to look for the rows elsewhere needs it, and loads the client for it.
+    ``requests`` has what is asked for with each request: partition, first row and number of rows of each piece.
+    ``whole`` is the snapshot, pickled: who has to look for the rows elsewhere needs it, and loads the client for it.
     """
 
     snapshot: str
@@ -65,12 +61,7 @@ class RowsAtMember:
 
 @dataclass(frozen=True)
 class SnapshotTask(InputPartition):
-    """A task that reads pieces of a snapshot, all of one member.
-
-    Attributes:
-        rows: The pieces, and where they are.
-        columns: As those of :class:`RowsTask`.
-    """
+    """A task that reads pieces of a snapshot, all of one member. The columns are as those of :class:`RowsTask`."""
 
     rows: RowsAtMember
     columns: tuple[tuple[str, str], ...]

@@ -30,13 +30,7 @@ _RESULT_ROWS: Final = 65_536
 
 
 class QueryReader(DataSourceReader):
-    """Reads a query.
-
-    Args:
-        endpoint: The cluster.
-        options: The query.
-        schema: The columns that Spark expects.
-    """
+    """Reads a query."""
 
     def __init__(self, endpoint: Endpoint, options: ReadOptions, schema: StructType) -> None:
         self._endpoint = endpoint

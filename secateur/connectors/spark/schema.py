@@ -139,14 +139,10 @@ def check_columns(
 
 
 def arrow_type(spark_type: DataType, *, column: str) -> pa.DataType:
-    """Return the Arrow type in which Spark passes values of a type to Python.
+    """Return the Arrow type in which Spark passes values of a type to Python, for a column that the error names.
 
     A TIMESTAMP of Spark is an instant: it arrives in UTC for any time zone of the session, and a column without time
     zone gets it in UTC.
-
-    Args:
-        spark_type: The type.
-        column: The column's name, for the message.
 
     Raises:
         DataError: No column type of ours holds such values.

@@ -63,12 +63,7 @@ _OPTIONS: Final = ("address", "token", "tlsCa", "tlsServerName", "table", "chang
 
 @dataclass(frozen=True, slots=True)
 class BatchLimit:
-    """About so many rows, or bytes of rows, are wanted with a batch.
-
-    Attributes:
-        size_max: The number.
-        in_rows: Whether it is one of rows.
-    """
+    """About so many rows, or bytes of rows, are wanted with a batch."""
 
     size_max: int
     in_rows: bool
@@ -144,13 +139,7 @@ def _limit(given: Mapping[str, str]) -> BatchLimit | None:
 
 @dataclass(frozen=True)
 class ChangesTask(InputPartition):
-    """Some partitions of a table, each with the version behind which its changes begin and that of the last.
-
-    Attributes:
-        table: The table.
-        after: The first versions, by partition.
-        until: The last versions.
-    """
+    """Some partitions of a table, each with the version behind which its changes begin and that of the last."""
 
     table: TableDef
     after: Mapping[int, int]
@@ -178,12 +167,8 @@ def stream_schema(endpoint: Endpoint, table: str) -> StructType:
 class ChangesStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the changes of one table.
 
-    Args:
-        endpoint: The cluster.
-        table: The table.
-        since: Where a query without a checkpoint begins: a position, ``"earliest"``, or None for now.
-        schema: The columns that Spark expects.
-        limit: How much a batch is to have; None for all there is.
+    ``since`` is where a query without a checkpoint begins: a position, ``"earliest"``, or None for now. ``limit`` is
+    how much a batch is to have; None for all there is.
     """
 
     def __init__(

@@ -154,12 +154,7 @@ class WriteMode(StrEnum):
 
 @dataclass(frozen=True)
 class StagedTask(WriterCommitMessage):
-    """The rows that one task has staged.
-
-    Attributes:
-        attempt: The number under which its rows are staged.
-        rows: How many, by partition.
-    """
+    """The rows that one task has staged: the number of its attempt, and how many there are, by partition."""
 
     attempt: int
     rows: dict[int, int]
@@ -254,12 +249,9 @@ _BATCH_PROPERTY: Final = "streaming.sql.batchId"
 
 @dataclass(frozen=True)
 class StreamTask(WriterCommitMessage):
-    """The rows that one task of a batch has staged.
+    """The rows that one task of a batch has staged, in the load of the batch.
 
-    Attributes:
-        load_id: The load of the batch.
-        query: The id of the query, which Spark keeps in its checkpoint.
-        staged: The rows.
+    ``query`` is the id of the query, which Spark keeps in its checkpoint.
     """
 
     load_id: str

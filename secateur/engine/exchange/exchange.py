@@ -74,11 +74,8 @@ class Outgoing:
     may not have, before anything else, or has left the cluster. TCP tells the sender alone: the receiver's end may look
     whole for ever, when the reset was lost as well. Without this a job would wait for the message without end.
 
-    Args:
-        member_id: This member.
-        transport: The network.
-        on_failed: Called with the member, the notice and the exception when a message could not be sent. Messages
-            queued behind it stay queued.
+    ``on_failed`` is called with the member, the notice and the exception when a message could not be sent. Messages
+    queued behind it stay queued.
     """
 
     def __init__(
@@ -195,16 +192,7 @@ class SharedEncoder:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeLink:
-    """An edge of a job between this member and another one.
-
-    Attributes:
-        job: The job.
-        member: This member.
-        edge: The index of the edge.
-        other: The other member.
-        config: The bounds of the edge.
-        post: Sends messages.
-    """
+    """An edge of a job, by its index, between this member and another one."""
 
     job: str
     member: str
@@ -374,12 +362,7 @@ class RemoteLane:
 
 
 class ExchangeReceiver:
-    """The receiving end: hands rows from one other member to the consumers here.
-
-    Args:
-        link: From whom it receives.
-        inboxes: Those of the consumers.
-    """
+    """The receiving end: hands rows from one other member to the consumers here."""
 
     def __init__(self, link: ExchangeLink, inboxes: Sequence[Inbox]) -> None:
         self._link = link

@@ -20,12 +20,7 @@ from secateur.protocol.jobs import JobAttempt
 
 
 class DestinationMember(msgspec.Struct, frozen=True, array_like=True):
-    """A member that an edge delivers to.
-
-    Attributes:
-        member: Its id.
-        consumers: Processors of the destination vertex there.
-    """
+    """A member that an edge delivers to, and how many processors of the destination vertex are there."""
 
     member: str
     consumers: int
@@ -88,12 +83,7 @@ class EdgePlan(msgspec.Struct, frozen=True, array_like=True):
 class VertexPlan:
     """A vertex as it runs on one member.
 
-    Attributes:
-        name: Name of the vertex.
-        supplier: Makes its processors here.
-        local_parallelism: How many.
-        first_global_index: The position in the job of the first of them.
-        total_parallelism: Processors of the vertex in the whole job.
+    ``first_global_index`` is the position in the job of its first processor here.
     """
 
     name: str
@@ -134,13 +124,7 @@ class SharedJobPlan(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
-    """The part of a job that one participant runs.
-
-    Attributes:
-        member: Its id.
-        job: The part that all members share.
-        vertices: In topological order.
-    """
+    """The part of a job that one participant runs, its vertices in topological order."""
 
     member: str
     job: SharedJobPlan
@@ -166,12 +150,7 @@ class EncodedMemberPlan(msgspec.Struct, frozen=True, array_like=True):
 
 
 def encode_plan(plan: MemberPlan, job: bytes, *, allow_code: bool) -> bytes:
-    """A plan as bytes; :func:`decode_plan` reads it back.
-
-    Args:
-        plan: The plan.
-        job: Its shared part, encoded once for all participants.
-        allow_code: Whether suppliers may travel as code.
+    """A plan as bytes; :func:`decode_plan` reads it back. Its shared part is encoded once for all participants.
 
     Raises:
         SerializationError: A supplier cannot travel.

@@ -23,9 +23,6 @@ from secateur.dag.vertex import Vertex
 def with_partial_aggregation(dag: FrozenDAG) -> FrozenDAG:
     """Split each vertex that can be split, with its first stage before every edge that brings it rows.
 
-    Args:
-        dag: The original job.
-
     Returns:
         ``dag`` itself, if there is none; else one with a vertex "<name>, first stage" for each inbound edge of such a
         vertex, numbered where that name exists.

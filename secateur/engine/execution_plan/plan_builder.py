@@ -74,15 +74,7 @@ class ExecutionPlanBuilder:
 
     Use it once: :meth:`build`, and :meth:`close` when the run has ended, also if ``build`` failed.
 
-    Args:
-        dag: The DAG.
-        config: The arguments of the job.
-        job_id: Unique in the cluster.
-        coordinator: Id of the member that coordinates.
-        topology: Members and owners.
-        params: The parameters of the job.
-        table: Finds a table's description; raises ``UnknownTableError``.
-        planned: The plans of the SELECTs that sources read, by the name of the vertex.
+    ``planned`` has the plans of the SELECTs that sources read, by the name of the vertex.
     """
 
     def __init__(

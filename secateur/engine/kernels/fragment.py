@@ -89,12 +89,8 @@ class Fragment(msgspec.Struct, frozen=True, array_like=True):
     ) -> Fragment:
         """Build a fragment from the SQL types of its relations' columns.
 
-        Args:
-            sql: As the attribute.
-            schemas: Relation name to column name to SQL type, or the type's text. Columns that are not read need not be
-                there.
-            columns: As the attribute.
-            arrow: As the attribute.
+        ``schemas`` has of each relation the SQL types of its columns, or their texts. Columns that are not read need
+        not be there.
         """
         casts = ((relation, relation_casts(schema)) for relation, schema in schemas.items())
         return cls(
@@ -183,14 +179,8 @@ def run_with(
 ) -> tuple[pa.Table, KernelName]:
     """As :func:`run`, with a wish for a kernel, and the name of the kernel that answered.
 
-    Args:
-        fragment: As :func:`run`.
-        relations: As :func:`run`.
-        params: As :func:`run`.
-        kernel: ARROW is a wish: a fragment or a parameter value that it cannot answer exactly goes to DuckDB all the
-            same. None takes ARROW where possible.
-        cancellation: As :func:`run`.
-        duckdb: Gives the DuckDB kernel, if one is needed; None: that of the process.
+    ARROW is a wish: a fragment or a parameter value that it cannot answer exactly goes to DuckDB all the same. None
+    takes it where possible. ``duckdb`` gives the DuckDB kernel, if one is needed; None: that of the process.
     """
     if not is_traced():
         return _run_with(fragment, relations, params, kernel, cancellation, duckdb)
@@ -354,11 +344,7 @@ class ChunkedResult(Protocol):
 
 
 class CompleteResult:
-    """An answer that is there.
-
-    Args:
-        table: All of it.
-    """
+    """An answer that is there."""
 
     def __init__(self, table: pa.Table) -> None:
         self._rest = table

@@ -73,15 +73,10 @@ def accumulate(
 ) -> ReplicatedMetaSupplier:
     """The first of two stages: a vertex that makes partial results of the rows where they are.
 
-    Feed it locally, and :func:`combine` from it.
+    Feed it locally, and :func:`combine` from it. The arguments are those of :func:`aggregate`; many
+    partial results are sent on before the end.
 
     Worth it when keys repeat: each processor sends on one row for each key instead of all rows.
-
-    Args:
-        by: As for :func:`aggregate`.
-        aggregates: As for :func:`aggregate`.
-        schema: As for :func:`aggregate`.
-        bytes_max: As for :func:`aggregate`; many partial results are sent on before the end.
 
     Raises:
         DagError, DataError, LimitExceededError: As :func:`aggregate`.
@@ -94,15 +89,10 @@ def combine(
 ) -> ReplicatedMetaSupplier:
     """The second of two stages: a vertex that combines the partial results of :func:`accumulate`.
 
-    Both get the same arguments.
+    Both get the same arguments, which are those of :func:`aggregate`: ``schema`` has the columns of the rows, not of
+    the partial results.
 
     Feed it as :func:`aggregate`. It may also follow several first stages over different inputs.
-
-    Args:
-        by: As for :func:`aggregate`.
-        aggregates: As for :func:`aggregate`.
-        schema: As for :func:`aggregate`: the columns of the rows, not of the partial results.
-        bytes_max: As for :func:`aggregate`.
 
     Raises:
         DagError, DataError, LimitExceededError: As :func:`aggregate`.

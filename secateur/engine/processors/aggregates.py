@@ -34,12 +34,7 @@ class AggregateKind(Enum):
 
 
 class AggregateExpression(msgspec.Struct, frozen=True, array_like=True):
-    """One aggregate. Made by the functions of this module.
-
-    Attributes:
-        function: The function.
-        column: Its argument; None for ``COUNT_ROWS``.
-    """
+    """One aggregate: a function and its argument, None for ``COUNT_ROWS``. Made by the functions of this module."""
 
     function: AggregateKind
     column: str | None = None
@@ -125,12 +120,7 @@ class AggregateOperation:
 
 @dataclass(frozen=True, slots=True)
 class OperationGrouping:
-    """A :class:`~secateur.engine.processors.grouping.Grouping` of one's own operations.
-
-    Attributes:
-        by: The columns of the key.
-        operations: By the name of the result column.
-    """
+    """A :class:`~secateur.engine.processors.grouping.Grouping` of one's own operations, by the result columns."""
 
     by: tuple[str, ...]
     operations: Mapping[str, AggregateOperation]

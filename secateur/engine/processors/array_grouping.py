@@ -385,14 +385,8 @@ class _Column:
 def _counts_and_sums(places: Ints, values: Doubles, low: int, high: int, place_count: int) -> tuple[Ints, Ints] | None:
     """Count and sum the values of each slot in one pass.
 
-    Every value has a one added, above the digits that sums need.
-
-    Args:
-        places: The place of each value.
-        values: Whole numbers from ``low`` to ``high``, between which 0 lies; changed by this.
-        low: See there.
-        high: See there.
-        place_count: How many places there are.
+    The values are whole numbers from ``low`` to ``high``, between which 0 lies. This changes them: every one has a one
+    added, above the digits that sums need.
 
     Returns:
         Two numbers for each place; or None where a DOUBLE has no room for both.

@@ -44,10 +44,8 @@ class Grouping(Protocol):
     def of_nothing(self, kernel: Kernel, schema: pa.Schema | None) -> pa.Table | None:
         """Return the partial results of an input without batches; None if not even the columns are known.
 
-        Args:
-            kernel: As elsewhere.
-            schema: The schema that the input would have had. None if it is not known; states whose type depends on
-                it then have the type ``null``.
+        ``schema`` is that which the input would have had. Without it, states whose type depends on it have the type
+        ``null``.
         """
 
 

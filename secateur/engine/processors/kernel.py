@@ -22,12 +22,7 @@ from secateur.errors import DagError, InternalError
 
 
 class Kernel:
-    """Runs SELECTs over tables in memory. For threads: a call may take long, and releases the GIL.
-
-    Args:
-        run: Runs a fragment.
-        cancellation: Ends the calls of one job.
-        limits: Those of the member; None for the defaults.
+    """Runs SELECTs of one job over tables in memory. For threads: a call may take long, and releases the GIL.
 
     Attributes:
         limits: Those of the member.
@@ -45,13 +40,7 @@ class Kernel:
         return cls(services.run_fragment, context.service(Cancellation), services.limits)
 
     def select(self, sql: str, relations: Mapping[str, pa.Table], columns: Sequence[tuple[str, str]]) -> pa.Table:
-        """Answer one SELECT.
-
-        Args:
-            sql: Over the names of ``relations``.
-            relations: The relations that it reads.
-            columns: Name and SQL type text of each result column.
-        """
+        """Answer one SELECT over the names of ``relations``, whose result has columns of these names and SQL types."""
         return self._run(Fragment(sql, tuple(relations), tuple(columns)), relations, cancellation=self._cancellation)
 
     def rows(self, sql: str, relations: Mapping[str, pa.Table]) -> pa.ChunkedArray:

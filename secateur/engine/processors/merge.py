@@ -47,14 +47,15 @@ def merge(*by: str | SortKey, inputs: int, bytes_max: int = BYTES_MAX) -> MergeS
 @portable("merge")
 @dataclass(eq=False)
 class MergeSupplier(KernelSupplier):
-    """The supplier of :func:`merge`."""
+    """The supplier of :func:`merge` and :class:`MergeMembers`; the attributes are those of :class:`InputMerge`."""
 
     keys: tuple[SortKey, ...]
-    inputs: int
+    inputs: int | None
     bytes_max: int
+    step_bytes: int = 0
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [InputMerge(self.kernel, self.keys, self.bytes_max, self.inputs) for _ in range(count)]
+        return [InputMerge(self.kernel, self.keys, self.bytes_max, self.inputs, self.step_bytes) for _ in range(count)]
 
 
 class MergeBuffer(Processor):
@@ -262,17 +263,7 @@ class MergeMembers(ProcessorMetaSupplier):
         return OnCoordinator()
 
     def get(self, members: Sequence[str]) -> Mapping[str, ProcessorSupplier]:
-        return {member: _MergeMembersSupplier(self._keys) for member in members}
-
-
-class _MergeMembersSupplier(KernelSupplier):
-    """Runs only at the coordinator, so it is never sent."""
-
-    def __init__(self, keys: tuple[SortKey, ...]) -> None:
-        self._keys = keys
-
-    def get(self, count: int) -> Sequence[Processor]:
-        return [InputMerge(self.kernel, self._keys, _BYTES_MAX, step_bytes=_STEP_BYTES) for _ in range(count)]
+        return {member: MergeSupplier(self._keys, None, _BYTES_MAX, _STEP_BYTES) for member in members}
 
 
 def union(schema: pa.Schema | None = None) -> UnionSupplier:

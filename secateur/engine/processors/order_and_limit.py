@@ -63,11 +63,7 @@ class RowLimit(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LimitedRows:
-    """Cuts batches to the rows within a limit.
-
-    Args:
-        limit: The limit.
-    """
+    """Cuts batches to the rows within a limit."""
 
     __slots__ = ("_skip", "_take")
 

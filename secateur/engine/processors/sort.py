@@ -39,26 +39,29 @@ def sort(*by: str | SortKey, bytes_max: int = BYTES_MAX) -> SortSupplier:
 
 
 class SortProcessor(GatheringProcessor):
-    """Keeps everything, and sorts it at the end."""
+    """Keeps everything, and sorts it at the end; or the first ``n`` rows of all that has come."""
 
-    def __init__(self, kernel: Kernel, keys: tuple[SortKey, ...], bytes_max: int) -> None:
-        super().__init__(
-            bytes_max,
+    def __init__(self, kernel: Kernel, keys: tuple[SortKey, ...], bytes_max: int, n: int | None = None) -> None:
+        remedy = (
             "sort fewer rows (top_n() keeps n), select fewer columns upstream, spread the rows over more processors, or"
-            " raise bytes_max",
-            kernel.limits,
+            " raise bytes_max"
+            if n is None
+            else "ask for fewer rows, select fewer columns upstream, or raise bytes_max"
         )
+        super().__init__(bytes_max, remedy, kernel.limits)
         self._kernel = kernel
         self._keys = keys
+        self._n = n
 
     def is_full(self) -> bool:
-        return False  # there is nothing to leave out before the end
+        return self._n is not None and super().is_full()  # of all rows there is nothing to leave out before the end
 
     def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
         table = together(kept, new)
         relation = numbered(table, [key.column for key in self._keys])
+        limit = "" if self._n is None else f" LIMIT {self._n:d}"
         return table.take(
-            self._kernel.rows(f"SELECT row FROM rows ORDER BY {order_by(self._keys)}", {"rows": relation})
+            self._kernel.rows(f"SELECT row FROM rows ORDER BY {order_by(self._keys)}{limit}", {"rows": relation})
         )
 
 
@@ -92,26 +95,7 @@ class TopNSupplier(KernelSupplier):
     bytes_max: int
 
     def get(self, count: int) -> Sequence[Processor]:
-        return [_TopN(self.kernel, self.n, self.keys, self.bytes_max) for _ in range(count)]
-
-
-class _TopN(GatheringProcessor):
-    def __init__(self, kernel: Kernel, n: int, keys: tuple[SortKey, ...], bytes_max: int) -> None:
-        super().__init__(
-            bytes_max, "ask for fewer rows, select fewer columns upstream, or raise bytes_max", kernel.limits
-        )
-        self._kernel = kernel
-        self._n = n
-        self._keys = keys
-
-    def reduce(self, kept: pa.Table | None, new: pa.Table) -> pa.Table:
-        table = together(kept, new)
-        relation = numbered(table, [key.column for key in self._keys])
-        return table.take(
-            self._kernel.rows(
-                f"SELECT row FROM rows ORDER BY {order_by(self._keys)} LIMIT {self._n:d}", {"rows": relation}
-            )
-        )
+        return [SortProcessor(self.kernel, self.keys, self.bytes_max, self.n) for _ in range(count)]
 
 
 RUN: Final = "run of the sort"

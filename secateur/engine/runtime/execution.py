@@ -384,13 +384,6 @@ def measure(
 
     Counting happens once a batch, at places that handle the batch anyway; sums are computed on demand. The counters of
     queues are those by which the queues are bounded. All of it costs about 2 % on batches of 100 rows.
-
-    Args:
-        vertex: Name of the vertex.
-        member: Id of the member.
-        tasklets: Its processors there.
-        edges: All edges of the job.
-        sent_bytes: The bytes that the member has sent to others, by edge.
     """
     each = tuple(_measure_tasklet(index, tasklet) for index, tasklet in enumerate(tasklets))
     inbound = sorted((edge for edge in edges if edge.destination == vertex), key=lambda edge: edge.destination_ordinal)

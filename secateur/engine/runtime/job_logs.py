@@ -90,13 +90,7 @@ class JobLogs:
 
 
 class LogScope:
-    """The log of one vertex.
-
-    Args:
-        logs: The logs of the member.
-        run: The job, and the number of its attempt.
-        vertex: The name of the vertex.
-    """
+    """The log of one vertex of an attempt of a job."""
 
     __slots__ = ("_logs", "_run", "_vertex")
 

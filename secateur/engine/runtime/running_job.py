@@ -27,13 +27,8 @@ kernel that is interrupted loses its prepared statement.
 class RunningJob:
     """A job that was started on this member, which coordinates it.
 
-    Args:
-        services: Those of this member.
-        builder: Made the plan, and is closed when the job ends.
-        plan: The plans of all participants.
-        collector: Takes the rows of the result.
-        cancel_member: Tells a participant to stop: its id, the id of the job, and why.
-        on_end: Is called with the id of the job when it has ended.
+    ``cancel_member`` tells a participant to stop: its id, the id of the job, and why. ``on_end`` is called with the id
+    of the job when it has ended.
 
     Attributes:
         job_id: Unique in the cluster.

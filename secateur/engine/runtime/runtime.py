@@ -40,11 +40,6 @@ _PARTICIPANT_GRACE_S: Final = 5.0
 class JobRuntime:
     """The engine of one member. Make it on the member's event loop; every method belongs to that loop.
 
-    Args:
-        member_id: Id of this member.
-        services: Its services for processors.
-        transport: Its way to the other members.
-
     Attributes:
         logs: The log lines of the processors of jobs here.
     """

@@ -143,9 +143,6 @@ class GatherBudget:
     """Bytes that the stages of a job hold on a member. A statement that is too large fails, not its member.
 
     Used on the event loop. They are rows gathered for a kernel call, or made by one and not passed on yet.
-
-    Args:
-        bytes_max: How many there may be.
     """
 
     __slots__ = ("_bytes_max", "held_bytes")

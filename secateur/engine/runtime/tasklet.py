@@ -99,14 +99,9 @@ class _Verdict(Enum):
 class TaskletOwner:
     """The execution to which tasklets belong, as far as they know it.
 
-    Attributes:
-        member: Id of this member.
-        scheduler: Gives turns.
-        loop: The event loop.
-        executor: Threads for offloads that take long, or that follow such.
-        quick: Threads for all others.
-        on_failed: Called once with the located error of a tasklet.
-        on_ended: Called once a processor is complete and all it offered has found room.
+    The threads of ``executor`` are for offloads that take long, or that follow such, those of ``quick`` for all others.
+    ``on_failed`` is called once with the located error of a tasklet, ``on_ended`` once a processor is complete and all
+    it offered has found room.
     """
 
     member: str
@@ -121,15 +116,9 @@ class TaskletOwner:
 class Tasklet:
     """One processor of one job. To be used on the event loop, except for what its thread and its offloads do.
 
-    Args:
-        owner: The execution to which it belongs.
-        vertex: Name of the vertex.
-        processor: The processor.
-        inputs: Its inbound edges.
-        outbox: Its output; waits if the processor has a thread, refuses otherwise.
-        thread: Runs its calls one after the other, and is shut down with it; None for a cooperative processor.
-        writers: Its outbound edges, by ordinal; for its metrics.
-        scope: Where its lines are kept; None if nowhere.
+    The outbox waits if the processor has a thread, and refuses otherwise. The thread runs its calls one after the
+    other, and is shut down with it; None for a cooperative processor. ``writers`` are there for its metrics, and
+    ``scope`` keeps its lines, if something does.
     """
 
     def __init__(

@@ -41,20 +41,20 @@ class FragmentCall:
         """From the services of the member and the parameters of the job."""
         return cls(fragment, context.service(MemberServices), context.service(Cancellation), positional(context.params))
 
+    def run(self, relations: Mapping[str, pa.Table]) -> pa.Table:
+        """Make the call in this thread."""
+        return self._services.run_fragment(self.fragment, relations, self._params, cancellation=self._cancellation)
+
     def begin(self, context: ProcessorContext, relations: Mapping[str, pa.Table]) -> Callable[[], pa.Table | None]:
         """Start the call.
 
         Returns:
             A function that returns the result once there is one, None before, and raises the kernel's error.
         """
-        run = self._services.run_fragment
         if self._is_short(relations):
-            result = run(self.fragment, relations, self._params, cancellation=self._cancellation)
+            result = self.run(relations)
             return lambda: result
-        is_long = is_long_over(_rows_of(relations))
-        offload: Offload[pa.Table] = context.offload(
-            lambda: run(self.fragment, relations, self._params, cancellation=self._cancellation), is_long=is_long
-        )
+        offload = context.offload(lambda: self.run(relations), is_long=is_long_over(_rows_of(relations)))
         return lambda: offload.result() if offload.done() else None
 
     def open(

@@ -30,12 +30,7 @@ from secateur.partitioning.types.column_type import SqlType, TypeKind
 
 
 class KeyOperand(msgspec.Struct, frozen=True, array_like=True):
-    """The operand that a primary-key column is compared with.
-
-    Attributes:
-        operand: The constant or parameter.
-        type: The type of the column.
-    """
+    """The constant or parameter that a primary-key column is compared with, and the type of the column."""
 
     operand: Operand
     type: SqlType
@@ -54,12 +49,7 @@ class KeyOperand(msgspec.Struct, frozen=True, array_like=True):
 
 
 class KeyEnd(msgspec.Struct, frozen=True, array_like=True):
-    """One end of a span of values.
-
-    Attributes:
-        key: The value.
-        closed: Whether it belongs to the span.
-    """
+    """One end of a span of values, which belongs to it where it is ``closed``."""
 
     key: KeyOperand
     closed: bool
@@ -203,9 +193,6 @@ class KeySearch(msgspec.Struct, frozen=True, array_like=True):
 
     def bind(self, params: Sequence[Any]) -> KeySlice | None:
         """The part of each partition that can hold rows of the answer; None for all of it.
-
-        Args:
-            params: The statement's parameters in order.
 
         Raises:
             IndexError: There are fewer parameters than the search uses.

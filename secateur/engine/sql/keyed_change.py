@@ -55,10 +55,7 @@ class KeyedChange:
     def of(cls, plan: SelectPlan, table: TableDef, *, deletes: bool) -> KeyedChange | None:
         """Compile the query of a change, if it is one of a row by its key.
 
-        Args:
-            plan: The query: for an UPDATE it finds the row as it will be, for a DELETE the key.
-            table: The table that is changed.
-            deletes: Whether it is a DELETE.
+        For an UPDATE it finds the row as it will be, for a DELETE the key.
         """
         arrow = plan.local.arrow
         if arrow is None or len(plan.scans) != 1 or not arrow.is_row_by_row or plan.scans[0].replicated or plan.views:
@@ -108,11 +105,7 @@ class KeyedChange:
         return [[value((), params)] for value in self._key]
 
     def applies(self, row: Sequence[Any], params: Sequence[Any]) -> bool:
-        """Whether the row with the key is changed.
-
-        Args:
-            row: Its values, all columns of the table.
-            params: The values of the parameters.
+        """Whether the row with the key is changed; ``row`` has its values, in all columns of the table.
 
         Raises:
             DeclinedError: Only a kernel can say it.
@@ -167,12 +160,7 @@ class ReturnedRow:
 
     @classmethod
     def of(cls, plan: SelectPlan, table: TableDef) -> ReturnedRow | None:
-        """Compile the query; None where it needs a kernel, or values that do not travel as they are.
-
-        Args:
-            plan: The query, which reads the table alone.
-            table: The table.
-        """
+        """Compile the query of one table; None where it needs a kernel, or values that do not travel as they are."""
         arrow = plan.local.arrow
         if arrow is None or not arrow.is_row_by_row or plan.views or len(plan.scans) != 1:
             return None
@@ -188,11 +176,7 @@ class ReturnedRow:
             return None
 
     def rows(self, row: Sequence[Any] | None, params: Sequence[Any]) -> ShortTable:
-        """The result: one row, or none.
-
-        Args:
-            row: The canonical values of all columns of the table; None where no row was changed.
-            params: The values of the parameters.
+        """The result: one row, or none where no row was changed. ``row`` has the canonical values of all columns.
 
         Raises:
             DeclinedError: Only a kernel can compute it.

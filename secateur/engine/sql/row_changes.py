@@ -53,11 +53,6 @@ class RowChanges:
     def of(cls, found: pa.Table, table: TableDef, duplicate_match: DuplicateMatchPolicy) -> RowChanges:
         """Sort the result of a query for row changes.
 
-        Args:
-            found: The query's result.
-            table: The table that is changed.
-            duplicate_match: The treatment of a row that is found twice.
-
         Raises:
             ProgrammingError: A row is found twice, and that is refused.
             DataError, NullKeyError: A row that the table cannot hold.

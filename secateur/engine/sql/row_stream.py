@@ -53,12 +53,7 @@ class RowStream(Protocol):
 
 
 class LocalRowStream:
-    """Rows of kernel calls on this member.
-
-    Args:
-        start: Opens the answer. For a thread.
-        executor: Threads in which it is opened, taken and closed.
-    """
+    """Rows of kernel calls on this member, which are opened, taken and closed in the threads of ``executor``."""
 
     def __init__(self, start: Callable[[Cancellation], ChunkedResult], executor: Executor) -> None:
         self._start = start
@@ -187,12 +182,7 @@ _PIECE_ROWS_MIN: Final = 1024
 
 
 class RowPieces:
-    """Takes a relation apart from the front, without copying.
-
-    Args:
-        relation: The rows.
-        limits: How many bytes a piece has.
-    """
+    """Takes a relation apart from the front, without copying."""
 
     __slots__ = ("_limits", "_position", "_relation", "_rows_limit", "_rows_max", "_taken_bytes")
 

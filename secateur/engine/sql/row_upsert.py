@@ -67,11 +67,7 @@ class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True):
     ) -> pa.Table | None:
         """The row that replaces another one, or no row; None where only DuckDB can compute it.
 
-        Args:
-            table: The table.
-            old: Columns with the row that is there, all of the table.
-            position: The place of that row in them.
-            params: The values of the parameters.
+        The one that is there stands at ``position`` in ``old``, which are all columns of the table.
         """
         schema = table.arrow_schema
         row = pa.Table.from_arrays([column.slice(position, 1) for column in old], schema=schema)
@@ -89,10 +85,6 @@ class RowUpsert(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class UpsertProgram:
     """A :class:`RowUpsert` over plain values, compiled for one definition of its table.
-
-    Args:
-        upsert: The change.
-        table: The table.
 
     Attributes:
         replaces_row: Whether the new row takes the place of the row with its key, whatever that one has.
@@ -138,10 +130,7 @@ class UpsertProgram:
     def updated(self, new: Sequence[list[Any]], old: Sequence[Any], params: Sequence[Any]) -> list[list[Any]] | None:
         """The values of the row that replaces another one, by column; None where nothing changes.
 
-        Args:
-            new: The canonical values of :meth:`inserted`.
-            old: The values of the row that is there.
-            params: The values of the parameters.
+        ``new`` are the canonical values of :meth:`inserted`.
 
         Raises:
             DeclinedError, DataError: Only :meth:`RowUpsert.updated` can compute it, or DuckDB; or it is an error.

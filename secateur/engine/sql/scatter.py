@@ -68,10 +68,6 @@ def is_scattered(plan: SelectPlan, partitions: Sequence[Sequence[int]]) -> bool:
 
     They have to be at most ``SelectPlan.scatter_partitions_max``, and a part of each partitioned table: a statement
     that reads all of a table runs as a job, however few its partitions are.
-
-    Args:
-        plan: The statement.
-        partitions: For each scan, the partitions to read.
     """
     if not plan.scatter_partitions_max:
         return False
@@ -101,12 +97,7 @@ def partitions_by_member(
 
 
 def combined_rows(fragment: Fragment, parts: Sequence[pa.Table | ShortTable]) -> pa.Table:
-    """The rows of a stage from all members, as one table.
-
-    Args:
-        fragment: The fragment of the stage.
-        parts: The rows of each member, in any order. Without any there are no rows.
-    """
+    """The rows of a stage from all members, in any order, as one table. Without any there are no rows."""
     short = [part for part in parts if isinstance(part, ShortTable)]
     if short and len(short) == len(parts):
         columns = [[value for part in short for value in part.columns[index]] for index in range(len(fragment.columns))]

@@ -249,12 +249,6 @@ class _StageVertex(ProcessorMetaSupplier):
     """The meta-supplier of a stage: at the coordinator, the owners of its scans' partitions, or every participant.
 
     A stage at the coordinator has an answer even if no row can reach it.
-
-    Args:
-        stage: The stage.
-        scans: Its scans.
-        inputs: The relations that its inputs fill, with their schemas.
-        is_running: Whether it runs at all.
     """
 
     works_without_input = True

@@ -365,10 +365,6 @@ def not_served(plan: SelectPlan, primary_key: Callable[[int], Sequence[str]]) ->
     """Why a member has no serving program for a query, in words a user can act on; None where it has one.
 
     A member compiles a program in Python where this says None, and the native executor one of its own of many of them.
-
-    Args:
-        plan: The plan of the query.
-        primary_key: The columns of the primary key of a scan's table, by the number of the scan.
     """
     if not plan.scans:
         return "it reads no table"

@@ -21,9 +21,7 @@ from secateur.engine.processors.order_and_limit import RowLimit, SortKey
 class InputAlias(NamedTuple):
     """A name by which a fragment calls the rows of an input, such as that of the scan whose rows these are.
 
-    Attributes:
-        relation: The name.
-        source: The input, as :func:`~secateur.engine.sql.stage.stage_relation` names it.
+    The source is the input, as :func:`~secateur.engine.sql.stage.stage_relation` names it.
     """
 
     relation: str

@@ -20,9 +20,6 @@ class Disk(Protocol):
 
     All but ``list`` and ``read`` raise ``OSError`` when the disk is full or fails. After a failed ``append`` or
     ``sync`` nothing is known about the end of the file: the caller goes on in another one.
-
-    Attributes:
-        path: Where it is, for messages.
     """
 
     path: str

@@ -38,12 +38,7 @@ class _Record(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class CheckpointHead(_Record, frozen=True):
-    """The first record of a checkpoint: the cluster and the member that it belongs to.
-
-    Attributes:
-        cluster: The id of the data directory's cluster.
-        member: The member.
-    """
+    """The first record of a checkpoint: the cluster and the member that it belongs to."""
 
     cluster: str
     member: str
@@ -52,10 +47,7 @@ class CheckpointHead(_Record, frozen=True):
 class LoggedTable(_Record, frozen=True):
     """The member hosts partitions of a table from now on; the payload is its encoded definition.
 
-    Attributes:
-        table_id: The table.
-        partitions: The partitions, empty at first.
-        published: The number of the last load that was published before; 0 for none.
+    ``published`` is the number of the last load that was published before; 0 for none.
     """
 
     table_id: int
@@ -76,24 +68,14 @@ class LoggedAlter(_Record, frozen=True):
 
 
 class LoggedBuild(_Record, frozen=True):
-    """The member begins to build a copy of a partition: until :class:`LoggedBuilt` its rows are missing.
-
-    Attributes:
-        table_id: The table.
-        partition: The partition.
-    """
+    """The member begins to build a copy of a partition: until :class:`LoggedBuilt` its rows are missing."""
 
     table_id: int
     partition: int
 
 
 class LoggedBuilt(_Record, frozen=True):
-    """A copy of a partition is complete; the payload has its rows as they travel.
-
-    Attributes:
-        table_id: The table.
-        partition: The partition.
-    """
+    """A copy of a partition is complete; the payload has its rows as they travel."""
 
     table_id: int
     partition: int
@@ -135,12 +117,8 @@ class LoggedChange(_Record, frozen=True):
 class LoggedLoad(_Record, frozen=True):
     """A load is prepared; the payload has its rows as they travel, then the keys that it removes.
 
-    Attributes:
-        load_id: The load.
-        table_id: Its table.
-        operation: The operation.
-        parts: For each partition its number, and how many bytes of the payload are its rows, and its removed keys; 0
-            for none.
+    ``parts`` has for each partition its number, and how many bytes of the payload are its rows, and its removed keys; 0
+    for none.
     """
 
     load_id: str
@@ -152,11 +130,8 @@ class LoggedLoad(_Record, frozen=True):
 class LoggedOutcome(_Record, frozen=True):
     """A load has ended.
 
-    Attributes:
-        load_id: The load.
-        published: Whether it was published.
-        rows: The rows that it has changed on all members, for clients that ask again; -1 where that is not known.
-        number: The number of the publication.
+    ``rows`` are those that it has changed on all members, for clients that ask again; -1 where that is not known.
+    ``number`` is that of the publication.
     """
 
     load_id: str
@@ -166,14 +141,7 @@ class LoggedOutcome(_Record, frozen=True):
 
 
 class LoggedSnapshot(_Record, frozen=True):
-    """A file has all rows of a partition.
-
-    Attributes:
-        table_id: The table.
-        partition: The partition.
-        file: The file, in the Arrow IPC format.
-        checksum: The xxh3 of its bytes.
-    """
+    """A file in the Arrow IPC format has all rows of a partition; ``checksum`` is the xxh3 of its bytes."""
 
     table_id: int
     partition: int
@@ -318,12 +286,7 @@ class FrameWriter:
 
 
 def read_frames(number: int, data: bytes) -> Frames:
-    """Read a file as a crash may have left it.
-
-    Args:
-        number: The number of the file.
-        data: Its bytes.
-    """
+    """Read a file as a crash may have left it."""
     view = memoryview(data)
     bodies: list[memoryview] = []
     end = 0

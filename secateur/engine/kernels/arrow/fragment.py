@@ -35,13 +35,7 @@ class AggregateFunction(Enum):
 
 
 class ArrowAggregate(msgspec.Struct, frozen=True, array_like=True):
-    """One aggregate.
-
-    Attributes:
-        function: The aggregate function.
-        argument: Its argument; None for COUNT_ROWS alone.
-        type: The type of its result.
-    """
+    """One aggregate: its function, its argument, which COUNT_ROWS alone has not, and the type of its result."""
 
     function: AggregateFunction
     argument: Expression | None

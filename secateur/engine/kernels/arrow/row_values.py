@@ -81,11 +81,7 @@ class DeclinedError(Exception):
 
 
 def compile_over_row(expression: Expression, positions: Mapping[str, int]) -> RowEvaluator:
-    """Turn an expression into a closure.
-
-    Args:
-        expression: The expression.
-        positions: The place of each column in a row.
+    """Turn an expression over rows, in which each column has a position, into a closure.
 
     Returns:
         The closure. It raises DeclinedError where a kernel has to answer: for a parameter that is not exactly of its

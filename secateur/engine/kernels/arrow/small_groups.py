@@ -271,11 +271,6 @@ def sortable(expression: Expression) -> ColumnExpression | None:
 def sorted_rows(values: Sequence[Any], term: OrderTerm, rows: Sequence[int]) -> list[int]:
     """The numbers of rows in the order of a term; those with equal values stay in theirs.
 
-    Args:
-        values: The value of each row.
-        term: The term.
-        rows: The numbers.
-
     Raises:
         InexactError: A value is NaN, which Python puts nowhere, and SQL behind all numbers.
     """

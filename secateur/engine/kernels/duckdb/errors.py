@@ -110,18 +110,13 @@ def _message(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ErrorPosition:
-    """DuckDB's error about a text that does not bind.
+    """DuckDB's error about a text that does not bind, and its place in the text, in characters.
 
     It is needed only after a statement has failed to bind, so it may take time.
 
     DuckDB reports the position only if errors are JSON and statements are prepared by SQL, which the kernel's own
     database is not configured for. So a second database is asked, as closed as that one, in which the statement's
     relations are empty tables.
-
-    Attributes:
-        message: In its words.
-        offset: The position in the text, in characters.
-        length: The number of characters.
     """
 
     message: str

@@ -46,11 +46,7 @@ _PLAIN: Final = "skip_null := true, skip_empty := true, skip_default := true"
 
 
 class Slot:
-    """A cursor of its own for one statement, with the views that the statement reads.
-
-    Args:
-        cursor: Used by this slot only; the owner of the slot closes it.
-        sql: One SELECT.
+    """A cursor of its own, which the owner of the slot closes, for one SELECT, with the views that it reads.
 
     Raises:
         ProgrammingError: ``sql`` is something else.
@@ -296,15 +292,11 @@ def _is_row(node: Any) -> bool:
 
 
 class Binder:
-    """A cursor of its own for binding alone. Not thread-safe.
+    """A cursor of its own for binding alone, which the owner of the binder closes. Not thread-safe.
 
     Relations are views, in which a row has no number, or tables: a plan shows the columns that it reads of a table,
     where a view would be opened in it. To make a table takes DuckDB 0.2 milliseconds, and whatever is prepared takes
     0.25 more then: who binds texts over the same tables again and again keeps a binder for them.
-
-    Args:
-        cursor: Used by this binder only; the owner of the binder closes it.
-        has_tables: Whether relations are tables.
 
     Attributes:
         cursor, has_tables: As given.
