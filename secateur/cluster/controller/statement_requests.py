@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from msgspec.structs import replace
 
 from secateur.cluster.controller.catalog import Catalog
+from secateur.cluster.controller.catalog_changes import ExternalTableCommands
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.commands import ControllerCommands
 from secateur.cluster.controller.planning import PlanningThreads
@@ -23,7 +24,6 @@ from secateur.cluster.controller.statement_replies import (
     outlines_of,
 )
 from secateur.cluster.controller.statistics_cache import StatisticsCache
-from secateur.cluster.controller.view_commands import ExternalTableCommands
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import AuthenticationError, ProgrammingError
 from secateur.planner.binding.catalog_view import ANYBODY, Viewer

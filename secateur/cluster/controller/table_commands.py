@@ -43,7 +43,7 @@ from secateur.errors import DiskError, Error, MemberLostError, ProtocolError, To
 from secateur.partitioning.schemes.range_changes import RangeChange, alter_ranges, with_cells
 from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
 from secateur.partitioning.tables.alteration import Altered, ColumnChange, altered
-from secateur.partitioning.tables.table import IndexDef, Succession, TableDef
+from secateur.partitioning.tables.table import Succession, TableDef
 from secateur.partitioning.topology.owner_routing import copies_of
 from secateur.partitioning.types.python_column import canonical_column
 from secateur.protocol.catalog import CatchUp, CreateStoredTable, DropStoredTable
@@ -158,43 +158,6 @@ class TableCommands:
                     if not tries_left:
                         raise
         raise _unsettled(f"the drop of {name}")
-
-    async def create_index(self, table: TableDef, index: IndexDef, *, if_not_exists: bool) -> None:
-        """Note an index in the catalog; members make it at the first search that wants it.
-
-        Raises:
-            TableExistsError: There is an index of that name.
-            TopologyChangedError: The table was dropped, or created again, since the statement was planned.
-        """
-        async with self._state.changing:
-            if if_not_exists and self._state.catalog.index_holder(index.name) is not None:
-                return
-            if self._state.catalog.table(table.name).table_id != table.table_id:
-                raise TopologyChangedError(
-                    f"table {table.name} was dropped and created again meanwhile: try again", table=table.name
-                )
-            self._state.catalog = self._state.catalog.with_index(table.name, index)
-
-    async def comment_on(self, table: TableDef, column: str | None, comment: str | None) -> None:
-        """Note a comment in the catalog.
-
-        Raises:
-            UnknownTableError, UnknownColumnError: It was dropped meanwhile.
-        """
-        async with self._state.changing:
-            if column is not None:
-                self._state.catalog.table(table.name).column(column)
-            self._state.catalog = self._state.catalog.with_comment(table.name, column, comment)
-
-    async def drop_index(self, name: str, *, if_exists: bool) -> None:
-        """Forget an index. Its memory goes with the rows that it was made for.
-
-        Raises:
-            UnknownTableError: There is no such index.
-        """
-        async with self._state.changing:
-            if not if_exists or self._state.catalog.index_holder(name) is not None:
-                self._state.catalog = self._state.catalog.without_index(name)
 
     async def alter(self, name: str, changes: Sequence[RangeChange]) -> None:
         """Change the ranges of a table: all the changes, or an error and none.

@@ -16,12 +16,12 @@ from typing import Final
 from msgspec import structs
 
 from secateur.cluster.controller import recovery
+from secateur.cluster.controller.catalog_changes import tell
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.disk_losses import DiskLosses
 from secateur.cluster.controller.membership import MemberLost
 from secateur.cluster.controller.recovery import catalog_of
 from secateur.cluster.controller.table_commands import TableCommands
-from secateur.cluster.controller.view_commands import tell
 from secateur.cluster.peers import Peers
 from secateur.errors import Error, InternalError, PartitionLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
