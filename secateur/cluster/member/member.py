@@ -29,7 +29,7 @@ from secateur.cluster.member.member_replication import MemberReplication
 from secateur.cluster.member.member_statements import MemberStatements, StatementHandlers
 from secateur.cluster.member.member_storage import MemberStorage, merge_changes
 from secateur.cluster.member.member_threads import MemberThreads
-from secateur.cluster.member.membership import KnownMetadata, Membership
+from secateur.cluster.member.membership import Membership
 from secateur.cluster.member.monitoring.slow_statements import SlowStatements
 from secateur.cluster.member.monitoring.statement_log import StatementLog
 from secateur.cluster.member.monitoring.stored_stats import StoredStats, WorkCounts
@@ -38,19 +38,22 @@ from secateur.cluster.member.persistence import Persistence
 from secateur.cluster.member.statements.native_answers import NativeAnswers
 from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.table_checks import MemberTableChecks
+from secateur.cluster.member.table_directory import owner_pages, range_pages
 from secateur.cluster.peers import MemberConnections
 from secateur.cluster.plan_source import PlanSource
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import LOOPBACK, ProcessAddress, listening
 from secateur.engine_limits import EngineLimits
-from secateur.errors import DamagedDirectoryError
+from secateur.errors import DamagedDirectoryError, TopologyChangedError
 from secateur.native import native_module
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol.access import AccessRecord
+from secateur.protocol.catalog import TopologyAnswer
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.membership import JoinRequest
 from secateur.protocol.message import Role
 from secateur.protocol.operations import MEMBER_OPERATIONS, Operation, OperationBase
+from secateur.protocol.query import GetPlan, PlanAnswer
 from secateur.protocol.recovery import AskToReturn
 from secateur.storage.log.disk import Disk
 from secateur.wire import Handled, PeerInfo, Reply, Request
@@ -160,7 +163,6 @@ class Member:
 
     def _handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
         storage, membership = self._storage, self._membership
-        metadata = KnownMetadata(membership, storage.places, self._plans)
         stats = StoredStats(storage, self._counts, self._engine.runtime, self._admissions, self._statement_log.totals)
         return {
             **self._statement_handlers.handlers(),
@@ -174,10 +176,11 @@ class Member:
             Operation.BEGIN_RETURN: membership.begin_return,
             Operation.GET_REPORT: lambda _: Reply(membership.report()),
             Operation.ASK_FOR_PROMISE: membership.promise,
-            Operation.GET_OWNERS: metadata.topology,
-            Operation.GET_OWNER_PAGES: metadata.owner_pages,
-            Operation.GET_RANGES: metadata.ranges,
-            Operation.GET_PLAN: metadata.plan,
+            # Clients and other members ask so when they cannot reach the controller.
+            Operation.GET_OWNERS: lambda _: Reply(TopologyAnswer(topology=membership.topology.outline)),
+            Operation.GET_OWNER_PAGES: lambda request: Reply(owner_pages(membership.topology, request.message)),
+            Operation.GET_RANGES: lambda request: Reply(range_pages(storage.places.tables(), request.message)),
+            Operation.GET_PLAN: self._send_plan,
             Operation.GET_HOT_KEYS: storage.hot_keys.send,
             Operation.GET_MEMBER_STATS: stats.tell,
             Operation.GET_VITALS: stats.tell_vitals,
@@ -317,6 +320,14 @@ class Member:
                 self._statement_log.ledger = TenantLedger(self._accounts)
                 self._statement_handlers.meter(self._accounts, self._tenants.may_answer)
         return Reply(Greeting(member=self.member_id))
+
+    def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
+        """A plan that this member has run, for another one that has not."""
+        plan_id = request.message.plan_id
+        plan = self._plans.used(plan_id)
+        if plan is None:
+            raise TopologyChangedError(f"member {self.member_id} does not keep plan {plan_id}", plan=plan_id)
+        return Reply(PlanAnswer(plan.encoded()))
 
     def _take_access(self, access: AccessRecord) -> None:
         self._server.take_access(access)

@@ -11,31 +11,19 @@ from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.member.member_replication import MemberReplication
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.persistence import Persistence
-from secateur.cluster.member.statements.plans import MemberPlans
-from secateur.cluster.member.table_directory import TableDirectory, owner_pages, range_pages
 from secateur.cluster.peers import MemberConnections
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import Error, ProtocolError, TopologyChangedError
 from secateur.partitioning.topology.topology import MemberAddress, Topology, gains_copies
 from secateur.protocol import changes, recovery
 from secateur.protocol.access import AccessRecord, KnownAccess
-from secateur.protocol.catalog import (
-    AdoptViews,
-    GetOwnerPages,
-    GetOwners,
-    GetRanges,
-    OwnerPages,
-    RangePages,
-    TakeTopology,
-    TopologyAnswer,
-)
+from secateur.protocol.catalog import AdoptViews, TakeTopology
 from secateur.protocol.codec import decode
 from secateur.protocol.membership import (
     AskForPromise,
     LeaseAnswer,
 )
 from secateur.protocol.message import Acknowledged
-from secateur.protocol.query import GetPlan, PlanAnswer
 from secateur.storage.read_lease import lease_clock_s
 from secateur.wire import Handled, Reply, Request
 
@@ -269,40 +257,3 @@ class Membership:
         """Another member cannot reach the controller, and asks for a lease; see :mod:`secateur.cluster.lease`."""
         answer = self._promises.asked(request.message.member, request.message.topology_version, lease_clock_s())
         return Reply(LeaseAnswer(answer.value))
-
-
-class KnownMetadata:
-    """Answers ``get_owners``, ``get_owner_pages``, ``get_ranges`` and ``get_plan``. Lives on the member's event loop.
-
-    Clients and other members ask so when they cannot reach the controller.
-
-    Args:
-        membership: Has the newest topology that the member acts on.
-        places: The definitions of its tables.
-        plans: The plans that it has run.
-    """
-
-    def __init__(self, membership: Membership, places: TableDirectory, plans: MemberPlans) -> None:
-        self._membership = membership
-        self._places = places
-        self._plans = plans
-
-    def topology(self, _: Request[GetOwners]) -> Reply[TopologyAnswer]:
-        """The owners of the newest topology."""
-        return Reply(TopologyAnswer(topology=self._membership.topology.outline))
-
-    def owner_pages(self, request: Request[GetOwnerPages]) -> Reply[OwnerPages]:
-        """Owners of a large group."""
-        return Reply(owner_pages(self._membership.topology, request.message))
-
-    def ranges(self, request: Request[GetRanges]) -> Reply[RangePages]:
-        """Ranges of a table."""
-        return Reply(range_pages(self._places.tables(), request.message))
-
-    def plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
-        """A plan that this member has run, for another one that has not."""
-        plan_id = request.message.plan_id
-        plan = self._plans.used(plan_id)
-        if plan is None:
-            raise TopologyChangedError(f"member {self._places.member_id} does not keep plan {plan_id}", plan=plan_id)
-        return Reply(PlanAnswer(plan.encoded()))
