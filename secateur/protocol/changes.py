@@ -268,8 +268,14 @@ class StageChange(Message[FoundParts], frozen=True):
     token: GrantedToken | None = None
 
 
-class CloseForChange(Message[Acknowledged], frozen=True):
-    """Let no other write to a table in until the load is published or aborted."""
+class TableUse(msgspec.Struct, frozen=True):
+    """Whether a table was never written to, as far as a member knows, and no load has rows for it there."""
+
+    is_unused: bool
+
+
+class CloseForChange(Message[TableUse], frozen=True):
+    """Let no other write to a table in until the load is published or aborted, and tell whether there was one."""
 
     load_id: str
     table_id: int

@@ -47,7 +47,6 @@ from secateur.partitioning.tables.table import Succession, TableDef
 from secateur.partitioning.topology.owner_routing import copies_of
 from secateur.partitioning.types.python_column import canonical_column
 from secateur.protocol.catalog import CatchUp, CreateStoredTable, DropStoredTable
-from secateur.protocol.changes import CloseForChange
 from secateur.wire import ShortTable, encode_rows, travels_short
 
 _log = logging.getLogger(__name__)
@@ -197,7 +196,7 @@ class TableCommands:
                 async with (
                     self._loading(),
                     self._loads.exclusive(table.table_id),
-                    closed(self._state, table, CloseForChange),
+                    closed(self._state, table),
                     self._state.changing,
                 ):
                     if self._state.catalog.find(name) is table:

@@ -99,7 +99,7 @@ class MemberReplication:
             Operation.ABORT_STAGED_LOAD: loads.abort,
             Operation.GET_LOAD_OUTCOME: loads.outcome,
             Operation.GET_STAGED_LOADS: loads.under_way,
-            Operation.CLOSE_IF_UNUSED: loads.close_if_unused,
+            Operation.CLOSE_FOR_CHANGE: loads.close,
             Operation.HOLD_LOAD: lambda request: leases_of(request.message.kind).renew(request),
             Operation.STANDING_OF_LOAD: lambda request: leases_of(request.message.kind).standing(request),
             Operation.SETTLE_LOAD: lambda request: leases_of(request.message.kind).settle(request),

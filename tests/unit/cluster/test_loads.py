@@ -28,6 +28,7 @@ from secateur.protocol import (
     PreparedRows,
     PrepareLoad,
     PublishPreparedLoad,
+    TableUse,
     WorkedOut,
     WorkOutChange,
 )
@@ -39,7 +40,7 @@ LOAD = LoadPublication(
 
 
 REPLIES: dict[type[Message[Any]], Any] = {
-    CloseForChange: Acknowledged(),
+    CloseForChange: TableUse(False),
     PrepareLoad: PreparedRows(rows=20, rows_counted=10, rows_removed=0),
     PublishPreparedLoad: Acknowledged(),
     AbortStagedLoad: LoadDropped(True),
