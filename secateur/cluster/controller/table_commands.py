@@ -26,7 +26,7 @@ from secateur.cluster.controller.access_commands import (
     without_grants,
     without_table,
 )
-from secateur.cluster.controller.alteration import TableAlterer
+from secateur.cluster.controller.alteration import alter_table
 from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
 from secateur.cluster.controller.loads import LoadPublisher
@@ -79,7 +79,6 @@ class TableCommands:
         self._loading = loading
         self._statistics = statistics
         self._executor = executor
-        self._alterer = TableAlterer(state)
 
     async def create(self, table: TableDef, *, if_not_exists: bool, or_replace: bool = False) -> None:
         """Give a table its id and owners, and inform the members; a replaced table is dropped once the new one exists.
@@ -231,7 +230,7 @@ class TableCommands:
         state.changing_table = after  # so that a controller that starts anew can complete the change
         await state.all_reached()
         try:
-            await self._alterer.change(after, self._hosted(after, state.topology.member_ids))
+            await alter_table(self._state, after, self._hosted(after, state.topology.member_ids))
         except BaseException:
             state.changing_table = None
             raise
@@ -337,7 +336,7 @@ class TableCommands:
         self._state.changing_table = after  # so that a controller that starts anew can complete the change
         await self._state.advance(RangesChanged(before.scheme, scheme))
         try:
-            await self._alterer.change(after, self._hosted(after, self._state.topology.member_ids))
+            await alter_table(self._state, after, self._hosted(after, self._state.topology.member_ids))
         except MemberLostError as lost:
             await self._state.still_there(lost.details["member"])
             await self._give_up_change(after)
@@ -378,7 +377,7 @@ class TableCommands:
                 await self.follow(after, behind)
                 self._state.catalog = self._state.catalog.with_altered(before, after)
                 return
-            await self._alterer.change(after, self._hosted(after, behind))
+            await alter_table(self._state, after, self._hosted(after, behind))
             self._state.catalog = self._state.catalog.with_scheme(after.name, after.scheme)[0]
             await self._forget_owners(before.scheme.affinity_group())
 
