@@ -85,7 +85,7 @@ class MemberCoordinatedChanges:
                 aborted, as after every other error.
             Error: The statement fails on these rows.
         """
-        asked = request.message
+        asked = request.message.change
         plan = await self._plans.plan(asked.plan)
         topology, table = self._places.place(asked.table_id)
         params: Sequence[Any] = asked.params
