@@ -115,9 +115,6 @@ Effect: TypeAlias = AskController | AskPeers | MemberRemoved
 class LeaseHolder:
     """The side that holds a lease. All times are of one clock, the member's own.
 
-    Args:
-        times: How long things last.
-
     Attributes:
         until_s: The end of the lease: from then on nothing may be answered.
     """
@@ -201,11 +198,7 @@ class LeaseHolder:
 
 
 class Promises:
-    """The side of a member that other members ask. All times are of one clock, the member's own.
-
-    Args:
-        times: How long things last.
-    """
+    """The side of a member that other members ask. All times are of one clock, the member's own."""
 
     def __init__(self, times: LeaseTimes) -> None:
         self._times = times
@@ -272,7 +265,6 @@ class MemberWatch:
     """Watches all members of a cluster. All times are of one clock, the controller's own.
 
     Args:
-        times: How long things last.
         stall_s: Seconds for which the event loop of a member may stand still, while its process goes on, before it is
             given up.
     """

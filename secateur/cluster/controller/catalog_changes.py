@@ -63,7 +63,6 @@ class ExternalTableCommands:
     """Carries out what concerns external tables. Lives on the controller's event loop.
 
     Args:
-        state: The catalog, and the way to the members.
         allow_code: Whether connectors may be code.
     """
 

@@ -21,15 +21,7 @@ _UNDOING_S: Final = 0.1
 
 
 class ControllerCommands:
-    """Carries out commands, each once if its request comes again. Lives on the controller's event loop.
-
-    Args:
-        state: Catalog, topology and members.
-        tables: Carries out what concerns tables.
-        external_tables: Carries out what concerns external tables.
-        jobs: The jobs, which KILL ends.
-        requests: The requests under way, which KILL ends.
-    """
+    """Carries out commands, each once if its request comes again. Lives on the controller's event loop."""
 
     def __init__(
         self,

@@ -57,8 +57,6 @@ class Controller:
     """The controller of one cluster. Lives on one event loop.
 
     Args:
-        settings: The settings of the cluster.
-        own_address: Where it listens.
         port: The port at which it listens; None takes that of the settings.
         is_recovering: Whether a controller of this cluster ran before: this one goes on from what the members have kept
             for it, and until it knows that, everything else waits.

@@ -85,7 +85,6 @@ class LoadPublisher:
     """Runs the two phases.
 
     Args:
-        members: How to reach the members.
         is_member: Whether a member is in the cluster, by the newest topology.
 
     Attributes:

@@ -65,14 +65,7 @@ class Publications:
     """Publishes what was staged at the members. Lives on the controller's event loop.
 
     Args:
-        state: Catalog, topology and members.
-        publisher: Runs the two phases of a publication.
         joining: Lets members in; none joins while rows are published, since it would miss them.
-        statistics: Learns how many rows were written.
-        statements: Has the plans of changes.
-        table_commands: Makes the ranges that the rows of a change need.
-        requests: What KILL ends.
-        turns: The order of changes.
 
     Attributes:
         history: What was published.
@@ -415,7 +408,6 @@ class StreamPublisher:
     """Publishes batches. Lives on the controller's event loop.
 
     Args:
-        state: Has the record.
         rows_published: Returns if a load was published, and raises a LoadFailedError if it never will be.
     """
 

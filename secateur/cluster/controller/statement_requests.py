@@ -44,12 +44,6 @@ class StatementRequests:
     """Answers the requests to prepare or explain a statement. Lives on the controller's event loop.
 
     Args:
-        state: Catalog, topology and members.
-        statistics: The statistics from which estimates are made.
-        replies: Makes the answers, and keeps their plans.
-        commands: Carries out what is not for clients or members.
-        external_tables: Lists the partitions of external tables for the planner.
-        requests: The requests under way, which KILL ends.
         planning_timeout_s: Seconds that planning one statement may take.
 
     Attributes:

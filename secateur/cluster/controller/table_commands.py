@@ -59,10 +59,8 @@ class TableCommands:
     """Carries out what concerns whole tables. Lives on the controller's event loop.
 
     Args:
-        state: Catalog and topology.
         loads: The loads, none of which may be published while their table changes.
         loading: Shared by what publishes loads, and held alone while copies are built or a member joins.
-        statistics: Forget those of a table that is dropped.
         executor: Where large schemes are computed.
     """
 

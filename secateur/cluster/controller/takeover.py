@@ -37,9 +37,7 @@ class Takeover:
     """Carries out the takeover. Lives on the controller's event loop.
 
     Args:
-        state: The members and the catalog.
         peers: The members that have reported.
-        table_commands: Settles changes of tables that were under way.
         begin: Called before anything is done in the new epoch, with the record, what the members have said, and what
             the record says of the rest.
         resume: Called once the members and the catalog are as they were, to go on with the rest.

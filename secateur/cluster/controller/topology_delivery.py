@@ -24,8 +24,6 @@ class TopologyDelivery:
     The larger part of the record is the catalog, so each member receives that only when it has changed.
 
     Args:
-        members: How to reach the members.
-        epoch: The epoch of this controller.
         pause_s: Seconds between two tries to reach a member.
         on_superseded: Called when a member knows a controller of a later epoch.
     """

@@ -55,9 +55,7 @@ class MemberHost:
 
     Args:
         member_id: Id of the first member.
-        settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller.
-        own_address: The addresses on which it listens.
         disks: The disks of this machine; None takes the directories below the cluster's data directory, if it has one.
 
     Attributes:

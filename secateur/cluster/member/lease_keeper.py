@@ -33,8 +33,6 @@ class LeaseKeeper:
     Made and used on the member's event loop.
 
     Args:
-        member_id: The member.
-        settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller.
         own_address: Where the member is reached, once it listens.
         lease: Is set as the lease is renewed.

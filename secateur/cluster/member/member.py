@@ -65,12 +65,9 @@ class Member:
     """One member. Made and used on one event loop; :meth:`start` lets the cluster know of it.
 
     Args:
-        member_id: Its id.
-        settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller, which it joins at :meth:`start`.
         on_given_up: Called on the event loop when the cluster has gone on without this member: it answers nothing any
             more, and has to be stopped.
-        own_address: The addresses on which it listens.
         disk: Its disk, for a cluster with a data directory.
 
     Attributes:

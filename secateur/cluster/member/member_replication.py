@@ -29,9 +29,6 @@ class MemberReplication:
     """Keeps what a member stores equal to the other copies of it. Lives on the member's event loop.
 
     Args:
-        settings: The settings of the cluster.
-        storage: What the member keeps.
-        connections: The other members.
         executor: Threads for what writes wait for.
 
     Attributes:

@@ -53,12 +53,6 @@ class ManyExecutions:
     Each is what it would be in a frame of its own: a statement with its own moment, its own line in the log of
     statements and its own number among the executions. The first that cannot be answered without waiting ends the
     answer, and its client executes it and those behind it otherwise.
-
-    Args:
-        counts: Counts the executions.
-        log: Lists them.
-        statements: Runs queries.
-        changes: Changes rows.
     """
 
     def __init__(
@@ -133,16 +127,7 @@ class ManyExecutions:
 
 
 class StatementHandlers:
-    """Passes each request on to the part that answers it. Lives on the member's event loop.
-
-    Args:
-        counts: Counts them.
-        log: Lists the statements that run, and those that have run.
-        results: The results that clients read.
-        statements: Runs queries.
-        changes: Changes rows of one partition.
-        coordinated: Changes rows of several.
-    """
+    """Passes each request on to the part that answers it. Lives on the member's event loop."""
 
     def __init__(
         self,
@@ -247,13 +232,6 @@ class MemberStatements:
     """Reads the rows that statements, keys, snapshots and change feeds ask for. Lives on the member's event loop.
 
     Args:
-        storage: What the member keeps.
-        connections: The controller and the other members.
-        copies: Knows which changes are acknowledged.
-        plans: The plans.
-        jobs: The engine, for statements that need other members.
-        admissions: The turns of the statements of clients.
-        threads: For kernel calls.
         native: Makes the native executor; None where there is none.
 
     Attributes:

@@ -34,11 +34,7 @@ class Membership:
     """Takes topologies and records, and reports to the controller. Lives on the member's event loop.
 
     Args:
-        settings: The settings of the cluster.
         address: Where this member is reached, once it listens.
-        connections: The controller and the other members.
-        storage: What this member keeps.
-        replication: Its copies, and the loads and alterations that are under way.
         take_access: Has this process act on what the record says of who may do what.
         on_lost: Called for a member that has left the cluster.
         followers: Called in this order with a newer topology, once the connections and the copies have it.

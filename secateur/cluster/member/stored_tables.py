@@ -32,10 +32,6 @@ class MemberCopies:
     """Answers ``copy_table``, and gets copies. Lives on the member's event loop.
 
     They are copies of existing tables, for a member that joins; another member has the rows.
-
-    Args:
-        store: The tables of this member.
-        peers: The other members.
     """
 
     def __init__(self, store: MemberStore, peers: Peers) -> None:
@@ -130,11 +126,6 @@ class StoredTables:
     """Answers the controller's requests about tables. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        replication: Knows the copies, and the newest topology.
-        copies: Fetches the rows of tables that others have already.
-        built_copies: The copies that were built while others write.
-        alterations: The alterations of tables that are under way.
         threads: What resolves definitions with many ranges.
     """
 

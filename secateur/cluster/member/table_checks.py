@@ -160,13 +160,7 @@ _OPEN: Final = frozenset(
 
 
 class MemberTableChecks:
-    """Looks at the requests of clients that may not do everything, before they are handled.
-
-    Args:
-        plans: Knows plans by their ids.
-        storage: Knows the tables, and the snapshots of them.
-        row_guards: Checks rows.
-    """
+    """Looks at the requests of clients that may not do everything, before they are handled."""
 
     def __init__(
         self,

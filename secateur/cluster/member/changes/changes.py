@@ -91,11 +91,7 @@ class MemberChanges:
     """Answers ``change_one_partition`` and ``stage_change`` requests. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        plans: The plans.
-        replication: Changes a partition and its copies, or stages the changes of several.
         executor: Threads for kernel calls.
-        row_guards: Checks rows that principals under row policies write.
         waiting_max: Changes that wait for one partition; one more is refused.
 
     Attributes:

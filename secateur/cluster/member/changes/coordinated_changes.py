@@ -45,12 +45,7 @@ class MemberCoordinatedChanges:
     """Answers ``work_out_change`` and ``get_returned_rows``. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        statements: Runs queries.
-        loads: Its latches, and the way to the backups.
-        peers: The other members.
         executor: Threads for kernel calls.
-        row_guards: Checks rows that principals under row policies write.
     """
 
     def __init__(

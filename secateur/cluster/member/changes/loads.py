@@ -38,10 +38,6 @@ class MemberLoads:
     And ``close_for_change``, which comes before changes that one member works out. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        peers: The other members.
-        replication: Knows when what is here is all there is.
-        leases: The latches that are closed.
         executor: Threads for sorting and merging.
         abandoned_after_s: Seconds without a row after which a load that is not being published is dropped.
     """

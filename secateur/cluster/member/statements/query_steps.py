@@ -194,10 +194,7 @@ class SteppedQueries:
     """Answers ``execute`` and ``profile`` requests for queries in steps. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
         statements: Runs what is run here; counts the steps whose estimates were badly wrong.
-        peers: The other members.
-        admission: The turns of the statements of clients.
     """
 
     def __init__(
