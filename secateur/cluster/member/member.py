@@ -26,7 +26,7 @@ from secateur.cluster.member.changes.row_guards import RowGuards
 from secateur.cluster.member.lease_keeper import LeaseKeeper
 from secateur.cluster.member.member_engine import MemberEngine
 from secateur.cluster.member.member_replication import MemberReplication
-from secateur.cluster.member.member_statements import MemberStatements, StatementHandlers
+from secateur.cluster.member.member_statements import StatementHandlers
 from secateur.cluster.member.member_storage import MemberStorage, merge_changes
 from secateur.cluster.member.member_threads import MemberThreads
 from secateur.cluster.member.membership import Membership
@@ -37,6 +37,7 @@ from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
 from secateur.cluster.member.persistence import Persistence
 from secateur.cluster.member.statements.native_answers import NativeAnswers
 from secateur.cluster.member.statements.plans import MemberPlans
+from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.member.table_checks import MemberTableChecks
 from secateur.cluster.member.table_directory import owner_pages, range_pages
 from secateur.cluster.peers import MemberConnections
@@ -138,20 +139,21 @@ class Member:
         )
         module, acknowledged = native_module(), replication.copies.acknowledgements
         native = None if module is None else partial(NativeAnswers, module, storage, acknowledged, self._counts, log)
-        statements = self._statements = MemberStatements(
-            storage, connections, replication.copies, plans, jobs, admissions, threads, native
+        copies, peers = replication.copies, connections.peers
+        statements = self._statements = StatementRunner(
+            storage, connections, copies, plans, jobs, admissions, threads, native
         )
         row_guards = RowGuards(self._server.rights_of)
         changes = MemberChanges(
             storage, plans, replication, threads.changing, row_guards, settings.max_waiting_statements
         )
         coordinated = MemberCoordinatedChanges(
-            storage, statements.runner, replication.loads, connections.peers, threads.changing, row_guards
+            storage, statements, replication.loads, peers, threads.changing, row_guards
         )
         self._statement_handlers = StatementHandlers(
-            self._counts, log, storage.results, statements, changes, coordinated
+            self._counts, log, storage, peers, copies, admissions, threads, statements, changes, coordinated
         )
-        followers = statements.runner.prepared.update, lease.topology_changed
+        followers = statements.prepared.update, lease.topology_changed
         self._membership = Membership(
             settings, self._address, connections, storage, replication, self._take_access, jobs.member_lost, followers
         )
@@ -163,7 +165,6 @@ class Member:
         stats = StoredStats(storage, self._counts, self._engine.runtime, self._admissions, self._statement_log.totals)
         return {
             **self._statement_handlers.handlers(),
-            **self._statements.handlers(),
             **self._replication.handlers(),
             **self._engine.handlers(),
             Operation.HELLO: self._hello,
@@ -345,7 +346,7 @@ class Member:
 
     async def _turn(self) -> None:
         """Show that the event loop turns, and do what has to be done now and then."""
-        store, misses = self._storage.store, self._statements.runner.misses
+        store, misses = self._storage.store, self._statements.misses
         while True:
             try:
                 misses.forget_dropped(lambda table_id: store.find(table_id) is not None)
