@@ -90,13 +90,6 @@ class LeaseOutcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class AskController:
-    """Effect: ask the controller for a lease that counts from ``asked_s``."""
-
-    asked_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class AskPeers:
     """Effect: ask each of these members for a promise that counts from ``asked_s``."""
 
@@ -109,14 +102,11 @@ class MemberRemoved:
     """Effect: the cluster continues without this member, which has to drop its data."""
 
 
-Effect: TypeAlias = AskController | AskPeers | MemberRemoved
+Effect: TypeAlias = AskPeers | MemberRemoved
 
 
 class LeaseHolder:
     """The side that holds a lease. All times are of one clock, the member's own.
-
-    Args:
-        times: How long things last.
 
     Attributes:
         until_s: The end of the lease: from then on nothing may be answered.
@@ -139,12 +129,8 @@ class LeaseHolder:
         self._gone = {peer for peer in self._gone if peers.get(peer) == self._addresses.get(peer)}
         self._peers, self._addresses = frozenset(peers), dict(peers)
 
-    def renew(self, now_s: float) -> list[Effect]:
-        """It is time to renew the lease."""
-        return [AskController(now_s)]
-
     def controller_answered(self, asked_s: float, answer: LeaseOutcome, now_s: float) -> list[Effect]:
-        """The controller answered the request of ``asked_s``, or turned out to be silent or gone.
+        """The controller answered the request for a lease of ``asked_s``, or turned out to be silent or gone.
 
         A controller that was alive until now has published nothing without this member, if the lease is still valid;
         one that is gone never will.
@@ -201,11 +187,7 @@ class LeaseHolder:
 
 
 class Promises:
-    """The side of a member that other members ask. All times are of one clock, the member's own.
-
-    Args:
-        times: How long things last.
-    """
+    """The side of a member that other members ask. All times are of one clock, the member's own."""
 
     def __init__(self, times: LeaseTimes) -> None:
         self._times = times
@@ -272,7 +254,6 @@ class MemberWatch:
     """Watches all members of a cluster. All times are of one clock, the controller's own.
 
     Args:
-        times: How long things last.
         stall_s: Seconds for which the event loop of a member may stand still, while its process goes on, before it is
             given up.
     """

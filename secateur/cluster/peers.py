@@ -42,7 +42,6 @@ class Peers:
     Args:
         name: How this side calls itself in the members' logs.
         role: The role of this side, which it proves to the members.
-        settings: Token, limits and time-outs of the cluster.
         on_broken: Called with the id of a member that has not left, when one-way messages to it may be lost.
     """
 
@@ -165,11 +164,7 @@ class Peers:
 
 
 class ControllerRequests:
-    """Sends requests to the controller, again and again for a while if repeating them does no harm.
-
-    Args:
-        controller: The controller.
-    """
+    """Sends requests to the controller, again and again for a while if repeating them does no harm."""
 
     def __init__(self, controller: Peer) -> None:
         self._controller = controller
@@ -197,8 +192,6 @@ class MemberConnections:
     """Those whom a member asks, and what it asks the controller. Lives on the member's event loop.
 
     Args:
-        member_id: The member.
-        settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller.
         on_broken: Called with the id of a member that has not left, when one-way messages to it may be lost.
 

@@ -53,8 +53,6 @@ class PlanSource:
     Args:
         member_id: The member, which is not asked itself.
         controller: Asked first.
-        peers: The other members.
-        member_ids: Gives the members of the newest topology.
         silence_s: Seconds after which a controller that says nothing is taken for out of reach.
     """
 
@@ -141,11 +139,6 @@ class SourceQueries:
     """Plans SELECTs for the jobs that this member coordinates. Lives on the member's event loop.
 
     What the controller has planned is kept for the next job, until a table that it reads has changed.
-
-    Args:
-        store: The tables, as they are now.
-        plans: The plans of this member.
-        controller: Plans what is not known here.
     """
 
     def __init__(self, store: MemberStore, plans: MemberPlans, controller: ControllerRequests) -> None:

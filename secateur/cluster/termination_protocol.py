@@ -124,9 +124,7 @@ class TerminationProtocol:
     The latch of a load is to be closed while :meth:`holds` it. All times are of one clock, the member's own.
 
     Args:
-        member_id: This member.
         loads: Its loads, or its changes of ranges.
-        member_ids: Gives the members of the newest topology.
         kind: The kind of operation that is prepared and published.
         lease_s: Seconds that a latch stays closed without a word of the controller.
         reconnect_s: Seconds that it stays closed when its connection is gone; longer than :data:`LEASE_RENEWED_S`,

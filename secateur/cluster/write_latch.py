@@ -110,7 +110,6 @@ class LoadLeases:
 
     Args:
         protocol: The loads whose latches are closed: none yet.
-        members: How to reach the other members.
     """
 
     def __init__(self, protocol: TerminationProtocol, members: MemberCaller) -> None:

@@ -172,24 +172,6 @@ class DropUnusedTable(Message[UnusedTableDropped], frozen=True):
     table_id: int
 
 
-class TableUse(msgspec.Struct, frozen=True):
-    """Whether a table was never written to, as far as a member knows, and no load has rows for it there."""
-
-    is_unused: bool
-
-
-class CloseIfUnused(Message[TableUse], frozen=True):
-    """Let no write to a table in until the load of this id is aborted, and tell whether there was one.
-
-    Attributes:
-        load_id: Names what closes the table, as for a change of it.
-        table_id: The table.
-    """
-
-    load_id: str
-    table_id: int
-
-
 class CreateStoredTable(Message[Acknowledged], frozen=True):
     """Have a table, and copies of these partitions.
 

@@ -256,20 +256,28 @@ class FoundParts(msgspec.Struct, frozen=True):
 
 
 class StageChange(Message[FoundParts], frozen=True):
-    """Find the rows of these partitions and stage their changes; see :class:`ChangeOnePartition`."""
+    """Find the rows of these partitions and stage their changes."""
 
-    load_id: str
-    plan: str
-    params: list[Any]
-    pruning: bool
-    operation: str
+    change: ChangeSeveralPartitions
     partitions: list[int]
-    is_profiled: bool = False
-    token: GrantedToken | None = None
+
+    @property
+    def plan(self) -> str:
+        return self.change.plan
+
+    @property
+    def pruning(self) -> bool:
+        return self.change.pruning
 
 
-class CloseForChange(Message[Acknowledged], frozen=True):
-    """Let no other write to a table in until the load is published or aborted."""
+class TableUse(msgspec.Struct, frozen=True):
+    """Whether a table was never written to, as far as a member knows, and no load has rows for it there."""
+
+    is_unused: bool
+
+
+class CloseForChange(Message[TableUse], frozen=True):
+    """Let no other write to a table in until the load is published or aborted, and tell whether there was one."""
 
     load_id: str
     table_id: int
@@ -292,21 +300,17 @@ class WorkedOut(msgspec.Struct, frozen=True):
 
 
 class WorkOutChange(Message[WorkedOut], frozen=True):
-    """Run the query for the row changes of a statement, and stage the changed rows at their owners.
+    """Run the query for the row changes of a statement, and stage the changed rows at their owners."""
 
-    See :class:`ChangeTable`.
-    """
+    change: ChangeTable
 
-    load_id: str
-    table_id: int
-    plan: str
-    params: list[Any]
-    pruning: bool
-    duplicate_match: DuplicateMatchPolicy
-    returning: str | None
-    names_action: bool
-    is_profiled: bool = False
-    token: GrantedToken | None = None
+    @property
+    def plan(self) -> str:
+        return self.change.plan
+
+    @property
+    def pruning(self) -> bool:
+        return self.change.pruning
 
 
 class GetReturnedRows(Message[RowCount], frozen=True):

@@ -27,7 +27,7 @@ def requests_of(cluster: Cluster, operations: Set[Operation]) -> Iterator[list[O
 
     servers = [each.handlers for each in (runtime._controller, *runtime._members.values())]
     original = [{operation: handlers[operation] for operation in operations & handlers.keys()} for handlers in servers]
-    native = [member._statements.runner.native for member in runtime._members.values()]
+    native = [member._statements.native for member in runtime._members.values()]
     executors = [each.executor for each in native if each is not None]
     for executor in executors:
         executor.tenants = {}, None  # nobody has an account, and so nobody an answer

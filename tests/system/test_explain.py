@@ -155,5 +155,5 @@ def test_what_is_said_of_serving_is_what_members_do(sql: str) -> None:
         said = json.loads(conn.execute(f"EXPLAIN (FORMAT JSON) {sql}", params).fetchone()[0])["pruning"]
         conn.execute(sql, params).fetchall()
         (member,) = cluster._runtime._members.values()  # type: ignore[attr-defined]
-        made = [program is not None for program in member._statements.runner._programs._programs.values()]
+        made = [program is not None for program in member._statements._programs._programs.values()]
         assert said["serving"] == any(made), (said["serving_reason"], made)

@@ -48,7 +48,7 @@ _FILES = {
     "planning": ["PlanningThreads"],
     "publication_numbers": ["PublicationNumbers"],
     "publications": ["LoadAnswers", "StreamPublisher"],
-    "alteration": ["TableAlterer"],
+    "alteration": ["alter_table"],
     "rebalancing": ["CopiesOfGroup", "Move", "empty", "moves_of"],
     "standby": ["is_free", "serve_when_free"],
     "statistics_cache": ["StatisticsCache"],

@@ -40,11 +40,7 @@ _LIFETIME_S_MAX: Final = 100 * 366 * 86400
 
 
 class AccessCommands:
-    """Carries them out. Lives on the controller's event loop.
-
-    Args:
-        state: Keeps the record, and takes it to the members.
-    """
+    """Carries them out. Lives on the controller's event loop."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -275,7 +271,6 @@ class TokenCommands:
     """Carries out what concerns tokens. Lives on the controller's event loop.
 
     Args:
-        state: Keeps the tokens, and takes them to the members.
         has_token: Whether the cluster asks clients for a token.
     """
 

@@ -30,62 +30,49 @@ from secateur.protocol.catalog import AbortAlter, CommitAlter, PrepareAlter
 from secateur.protocol.changes import HoldLoad, TwoPhaseKind
 
 
-class TableAlterer:
-    """Runs the two phases.
+async def alter_table(members: MemberCaller, table: TableDef, hosted: Mapping[str, Sequence[int]]) -> None:
+    """Have a table as it is to be on every member.
+
+    One that is lost once all have prepared takes only its own copies with it.
 
     Args:
         members: How to reach the members.
+        table: The table as it is to be.
+        hosted: By member, the partitions that it keeps copies of, of all that can hold rows.
+
+    Raises:
+        SchemeError: A range to be added has rows in the catch-all. The table is as it was.
+        NullKeyError: A column that is to be NOT NULL has NULLs. The table is as it was.
+        MemberLostError: A member is gone, so new ranges want other owners; ``details`` has ``member``. The table is as
+            it was.
+        LoadFailedError: The members have given the change up: this controller had sent them nothing for too long. The
+            table is as it was.
+        OperationalError: A member could not prepare. The table is as it was.
     """
+    load_id = uuid.uuid4().hex  # one for each try: members remember how one has ended
+    commit = TwoPhaseCommit(hosted)
 
-    def __init__(self, members: MemberCaller) -> None:
-        self._members = members
+    async def give(member: str, order: Order) -> None:
+        match order:
+            case Order.PREPARE:
+                await members.call(member, PrepareAlter(load_id, definition, list(hosted[member])))
+            case Order.COMMIT:
+                await members.call(member, CommitAlter(load_id))
+            case Order.ABORT:
+                await members.call(member, AbortAlter(load_id))
+            case _:
+                assert_never(order)
 
-    async def change(self, table: TableDef, hosted: Mapping[str, Sequence[int]]) -> None:
-        """Have a table as it is to be on every member.
-
-        One that is lost once all have prepared takes only its own copies with it.
-
-        Args:
-            table: The table as it is to be.
-            hosted: By member, the partitions that it keeps copies of, of all that can hold rows.
-
-        Raises:
-            SchemeError: A range to be added has rows in the catch-all. The table is as it was.
-            NullKeyError: A column that is to be NOT NULL has NULLs. The table is as it was.
-            MemberLostError: A member is gone, so new ranges want other owners; ``details`` has ``member``. The
-                table is as it was.
-            LoadFailedError: The members have given the change up: this controller had sent them nothing for too long.
-                The table is as it was.
-            OperationalError: A member could not prepare. The table is as it was.
-        """
-        # An id of its own for each try: members remember how one has ended.
-        load_id = uuid.uuid4().hex
-        async with renewed(self._members, hosted, HoldLoad(load_id, TwoPhaseKind.ALTER)):
-            await self._change(table, hosted, load_id)
-
-    async def _change(self, table: TableDef, hosted: Mapping[str, Sequence[int]], load_id: str) -> None:
+    async with renewed(members, hosted, HoldLoad(load_id, TwoPhaseKind.ALTER)):
         definition = await encoded_table(table)
-        commit = TwoPhaseCommit(hosted)
-
-        async def give(member: str, order: Order) -> None:
-            match order:
-                case Order.PREPARE:
-                    await self._members.call(member, PrepareAlter(load_id, definition, list(hosted[member])))
-                case Order.COMMIT:
-                    await self._members.call(member, CommitAlter(load_id))
-                case Order.ABORT:
-                    await self._members.call(member, AbortAlter(load_id))
-                case _:
-                    assert_never(order)
-
         # The caller repeats an order to commit while its member lives: a member that does not answer is gone.
         await carry_out(commit, give, lambda _: False)
-        for member in hosted:
-            failure = commit.failures.get(member)
-            if isinstance(failure, GONE) and not commit.is_committed:
-                raise MemberLostError(
-                    f"member {member} left the cluster while table {table.name} was altered; nothing was changed",
-                    member=member,
-                )
-            if failure is not None:
-                raise failure
+    for member in hosted:
+        failure = commit.failures.get(member)
+        if isinstance(failure, GONE) and not commit.is_committed:
+            raise MemberLostError(
+                f"member {member} left the cluster while table {table.name} was altered; nothing was changed",
+                member=member,
+            )
+        if failure is not None:
+            raise failure

@@ -15,7 +15,13 @@ from uuid import uuid4
 
 from msgspec import structs
 
-from secateur.errors import NotSupportedError, ProgrammingError, TableExistsError, UnknownTableError
+from secateur.errors import (
+    NotSupportedError,
+    ProgrammingError,
+    TableExistsError,
+    TopologyChangedError,
+    UnknownTableError,
+)
 from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
 from secateur.partitioning.tables.table import ExternalTable, IndexDef, NamedType, TableDef, TableDefinition
 from secateur.partitioning.types.column_type import SqlType
@@ -188,40 +194,50 @@ class Catalog:
             None,
         )
 
-    def with_index(self, name: str, index: IndexDef) -> Catalog:
-        """The catalog with one more index of a table.
+    def with_index(self, checked: TableDef, index: IndexDef, *, if_not_exists: bool = False) -> Catalog:
+        """The catalog with one more index of a table; members make it at the first search that wants it.
 
         Raises:
             UnknownTableError: No such table.
             TableExistsError: There is an index of that name.
+            TopologyChangedError: The table is not the one for which the index was checked.
         """
         holder = self.index_holder(index.name)
+        if holder is not None and if_not_exists:
+            return self
+        table = self.table(checked.name)
+        if table.table_id != checked.table_id:
+            raise TopologyChangedError(
+                f"table {table.name} was dropped and created again meanwhile: try again", table=table.name
+            )
         if holder is not None:
             raise TableExistsError(
                 f"index {index.name!r} exists already, on table {holder.name}; DROP INDEX it first", table=holder.name
             )
-        table = self.table(name)
         return self._with(structs.replace(table, indexes=(*table.indexes, index)))
 
     def with_comment(self, name: str, column: str | None, comment: str | None) -> Catalog:
         """The catalog with another comment on a table, or on a column of it; None for no comment.
 
         Raises:
-            UnknownTableError: No such table.
+            UnknownTableError, UnknownColumnError: There is none.
         """
         table = self.table(name)
         if column is None:
             return self._with(structs.replace(table, comment=comment))
+        table.column(column)
         columns = (structs.replace(one, comment=comment) if one.name == column else one for one in table.columns)
         return self._with(structs.replace(table, columns=tuple(columns)))
 
-    def without_index(self, name: str) -> Catalog:
-        """The catalog without an index.
+    def without_index(self, name: str, *, if_exists: bool = False) -> Catalog:
+        """The catalog without an index, whose memory goes with the rows that it was made for.
 
         Raises:
             UnknownTableError: There is no such index.
         """
         table = self.index_holder(name)
+        if table is None and if_exists:
+            return self
         if table is None:
             raise UnknownTableError(f"index {name!r} does not exist")
         left = tuple(index for index in table.indexes if index.name.casefold() != name.casefold())
@@ -239,18 +255,20 @@ class Catalog:
         table = self.table(name)
         return replace(self, version=self.version + 1, by_name=_without(self.by_name, name)), table
 
-    def with_view(self, view: ViewDef, *, or_replace: bool = False) -> Catalog:
+    def with_view(self, view: ViewDef, *, or_replace: bool = False, if_not_exists: bool = False) -> Catalog:
         """The catalog with a view, which gets its id, and may replace one of its name.
 
         Raises:
             TableExistsError: The name is taken, by a table or by a view that is not to be replaced.
         """
+        if if_not_exists and view.name.casefold() in self.views:
+            return self
         self._check_free(view.name, "view", or_replace=or_replace)
         view = replace(view, view_id=self.last_table_id + 1)
         views = _with(self.views, view)
         return replace(self, version=self.version + 1, last_table_id=view.view_id, views=views)
 
-    def without_view(self, name: str) -> Catalog:
+    def without_view(self, name: str, *, if_exists: bool = False) -> Catalog:
         """The catalog without a view.
 
         Raises:
@@ -259,11 +277,15 @@ class Catalog:
         if name.casefold() not in self.views:
             if self.find(name) is not None:
                 raise UnknownTableError(f"{name!r} is a table, not a view: use DROP TABLE", table=name)
+            if if_exists:
+                return self
             hint = self._hint(name, self.views) if self.views else "there are no views"
             raise UnknownTableError(f"view {name!r} does not exist; {hint}", table=name)
         return replace(self, version=self.version + 1, views=_without(self.views, name))
 
-    def with_external_table(self, external: ExternalTable, *, or_replace: bool = False) -> Catalog:
+    def with_external_table(
+        self, external: ExternalTable, *, or_replace: bool = False, if_not_exists: bool = False
+    ) -> Catalog:
         """The catalog with a new external table, which gets its id, and may replace one of its name.
 
         Raises:
@@ -271,6 +293,8 @@ class Catalog:
             NotSupportedError: The name has a schema in front.
             ProgrammingError: The name, or one in it, is empty.
         """
+        if if_not_exists and self.external_table(external.name) is not None:
+            return self
         check_names(external.table)
         self._check_free(external.name, "external table", or_replace=or_replace)
         number = self.last_table_id + 1
@@ -288,13 +312,16 @@ class Catalog:
             raise UnknownTableError(f"table {name!r} does not exist", table=name)
         return replace(self, version=self.version + 1, external_tables=_without(self.external_tables, name))
 
-    def with_type(self, named: NamedType, *, or_replace: bool = False) -> Catalog:
+    def with_type(self, named: NamedType, *, or_replace: bool = False, if_not_exists: bool = False) -> Catalog:
         """The catalog with a named type, which gets its id.
 
         Raises:
             ProgrammingError: There is a type of that name, which is not to be replaced.
         """
-        if not or_replace and named.name.casefold() in self.types:
+        is_known = named.name.casefold() in self.types
+        if if_not_exists and is_known:
+            return self
+        if not or_replace and is_known:
             raise ProgrammingError(
                 f"type {named.name!r} exists already; DROP TYPE it first, use CREATE OR REPLACE TYPE or choose another"
                 " name"
@@ -303,13 +330,15 @@ class Catalog:
         types = _with(self.types, named)
         return replace(self, version=self.version + 1, last_table_id=named.type_id, types=types)
 
-    def without_type(self, name: str) -> Catalog:
+    def without_type(self, name: str, *, if_exists: bool = False) -> Catalog:
         """The catalog without a named type.
 
         Raises:
             ProgrammingError: There is no such type, or a table has a column of it.
         """
         named = self.types.get(name.casefold())
+        if named is None and if_exists:
+            return self
         if named is None:
             listed = ", ".join(sorted(each.name for each in self.types.values()))
             raise ProgrammingError(f"type {name!r} does not exist; there is {listed or 'none'}")

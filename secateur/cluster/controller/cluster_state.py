@@ -60,9 +60,7 @@ class ClusterState:
     """Catalog and topology. Lives on the controller's event loop.
 
     Args:
-        peers: The way to the members.
         on_lost: Called with the id of each member that left.
-        times: The durations of leases.
         stall_s: Seconds for which the event loop of a member may stand still.
         pruning: The setting of sessions that have not set their own.
         on_superseded: Called when a member knows a controller of a later epoch.

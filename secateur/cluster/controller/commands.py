@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Final
 
 from secateur.cluster.controller.access_commands import AccessCommands
+from secateur.cluster.controller.catalog_changes import ExternalTableCommands, change_catalog
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.jobs import ControllerJobs
 from secateur.cluster.controller.membership import SettingChanged
 from secateur.cluster.controller.running_requests import CONTROLLER, RunningRequests
 from secateur.cluster.controller.table_commands import TableCommands
-from secateur.cluster.controller.view_commands import ExternalTableCommands, ViewCommands
 from secateur.errors import ProgrammingError
 from secateur.planner import statement as planned
 from secateur.protocol import query
@@ -20,15 +21,7 @@ _UNDOING_S: Final = 0.1
 
 
 class ControllerCommands:
-    """Carries out commands, each once if its request comes again. Lives on the controller's event loop.
-
-    Args:
-        state: Catalog, topology and members.
-        tables: Carries out what concerns tables.
-        external_tables: Carries out what concerns external tables.
-        jobs: The jobs, which KILL ends.
-        requests: The requests under way, which KILL ends.
-    """
+    """Carries out commands, each once if its request comes again. Lives on the controller's event loop."""
 
     def __init__(
         self,
@@ -40,9 +33,9 @@ class ControllerCommands:
     ) -> None:
         self._state = state
         self._tables = tables
-        self._views = ViewCommands(state)
         self._access = AccessCommands(state)
         self._external_tables = external_tables
+        self._change = partial(change_catalog, state)
         self._jobs = jobs
         self._requests = requests
         self._running: dict[str, asyncio.Task[str]] = {}
@@ -90,16 +83,16 @@ class ControllerCommands:
                 await self._tables.create(table, if_not_exists=if_not_exists, or_replace=or_replace)
                 return "table created"
             case planned.CreateIndex(table, index, if_not_exists):
-                await self._tables.create_index(table, index, if_not_exists=if_not_exists)
+                await self._change(lambda catalog: catalog.with_index(table, index, if_not_exists=if_not_exists))
                 return "index created"
             case planned.DropIndex(name, if_exists):
-                await self._tables.drop_index(name, if_exists=if_exists)
+                await self._change(lambda catalog: catalog.without_index(name, if_exists=if_exists))
                 return "index dropped"
             case planned.CommentOn(table, column, comment):
-                await self._tables.comment_on(table, column, comment)
+                await self._change(lambda catalog: catalog.with_comment(table.name, column, comment))
                 return "comment changed"
             case planned.DropTable(name) if self._state.catalog.external_table(name) is not None:
-                await self._external_tables.drop(name)
+                await self._change(lambda catalog: catalog.without_external_table(name))
                 return "external table dropped"
             case planned.CreateExternalTable(name, connector, if_not_exists, or_replace, sql):
                 await self._external_tables.create(
@@ -121,16 +114,20 @@ class ControllerCommands:
                 await self._tables.alter_columns(table.name, changes)
                 return "table altered"
             case planned.CreateView(view, or_replace, if_not_exists):
-                await self._views.create(view, or_replace=or_replace, if_not_exists=if_not_exists)
+                await self._change(
+                    lambda catalog: catalog.with_view(view, or_replace=or_replace, if_not_exists=if_not_exists)
+                )
                 return "view created"
             case planned.DropView(name, if_exists):
-                await self._views.drop(name, if_exists=if_exists)
+                await self._change(lambda catalog: catalog.without_view(name, if_exists=if_exists))
                 return "view dropped"
             case planned.CreateType(named, or_replace, if_not_exists):
-                await self._views.create_type(named, or_replace=or_replace, if_not_exists=if_not_exists)
+                await self._change(
+                    lambda catalog: catalog.with_type(named, or_replace=or_replace, if_not_exists=if_not_exists)
+                )
                 return "type created"
             case planned.DropType(name, if_exists):
-                await self._views.drop_type(name, if_exists=if_exists)
+                await self._change(lambda catalog: catalog.without_type(name, if_exists=if_exists))
                 return "type dropped"
             case planned.KillStatement(member, number):
                 await self._kill_statement(member, number)

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from secateur.cluster.controller.access_commands import TokenCommands
+from secateur.cluster.controller.catalog_changes import ExternalTableCommands
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.commands import ControllerCommands
 from secateur.cluster.controller.jobs import ControllerJobs
@@ -29,7 +30,6 @@ from secateur.cluster.controller.system_tables import SystemTables
 from secateur.cluster.controller.table_checks import ControllerTableChecks
 from secateur.cluster.controller.table_commands import TableCommands
 from secateur.cluster.controller.takeover import Takeover
-from secateur.cluster.controller.view_commands import ExternalTableCommands
 from secateur.cluster.lease import LeaseOutcome as LeaseVerdict
 from secateur.cluster.loop_thread import BackgroundTasks, threads_end
 from secateur.cluster.member.changes.change_turns import ChangeTurns, full_table
@@ -57,8 +57,6 @@ class Controller:
     """The controller of one cluster. Lives on one event loop.
 
     Args:
-        settings: The settings of the cluster.
-        own_address: Where it listens.
         port: The port at which it listens; None takes that of the settings.
         is_recovering: Whether a controller of this cluster ran before: this one goes on from what the members have kept
             for it, and until it knows that, everything else waits.

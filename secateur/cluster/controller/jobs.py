@@ -49,8 +49,6 @@ class ControllerJobs:
     Lives on the controller's event loop.
 
     Args:
-        state: Tables, members and owners.
-        peers: The way to the members.
         allow_code: Whether DAGs may carry functions.
     """
 

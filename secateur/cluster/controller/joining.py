@@ -40,11 +40,6 @@ _SILENCES_MAX: Final = 4
 class Joining:
     """Lets members in. Lives on the controller's event loop.
 
-    Args:
-        state: Tables, members and owners.
-        settings: The settings of the cluster.
-        numbers: The last publication of each table.
-
     Attributes:
         loads: A shared lock that every publication holds; members join while there is none.
     """

@@ -85,7 +85,6 @@ class LoadPublisher:
     """Runs the two phases.
 
     Args:
-        members: How to reach the members.
         is_member: Whether a member is in the cluster, by the newest topology.
 
     Attributes:
@@ -141,7 +140,7 @@ class LoadPublisher:
 
         async def find() -> changes.WorkedOut:
             calls = (
-                self._members.call(member, _staging(load, asked, list(looked_into)))
+                self._members.call(member, changes.StageChange(asked, list(looked_into)))
                 for member, looked_into in partitions.items()
             )
             found = await _all(calls)
@@ -172,7 +171,7 @@ class LoadPublisher:
         async def find() -> changes.WorkedOut:
             closing = changes.CloseForChange(load.load_id, load.table.table_id)
             await _all(self._members.call(member, closing) for member in load.copies)
-            return await self._members.call(coordinator, _working_out(load, asked))
+            return await self._members.call(coordinator, changes.WorkOutChange(asked))
 
         found, published = await self._change(load, find)
         return msgspec.structs.replace(found, work=published.work)
@@ -377,36 +376,6 @@ def _counted(load: LoadPublication) -> dict[str, list[int]]:
 
 def _lease(load: LoadPublication) -> changes.HoldLoad:
     return changes.HoldLoad(load.load_id, changes.TwoPhaseKind.LOAD)
-
-
-def _staging(
-    load: LoadPublication, asked: changes.ChangeSeveralPartitions, partitions: list[int]
-) -> changes.StageChange:
-    return changes.StageChange(
-        load.load_id,
-        asked.plan,
-        asked.params,
-        asked.pruning,
-        asked.operation,
-        partitions,
-        asked.is_profiled,
-        asked.token,
-    )
-
-
-def _working_out(load: LoadPublication, asked: changes.ChangeTable) -> changes.WorkOutChange:
-    return changes.WorkOutChange(
-        load_id=load.load_id,
-        table_id=load.table.table_id,
-        plan=asked.plan,
-        params=asked.params,
-        pruning=asked.pruning,
-        duplicate_match=asked.duplicate_match,
-        returning=asked.returning,
-        names_action=asked.names_action,
-        is_profiled=asked.is_profiled,
-        token=asked.token,
-    )
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:

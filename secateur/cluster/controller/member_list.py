@@ -23,12 +23,7 @@ _NOTHING_SAID: Final = MemberStats()
 
 
 class MemberList:
-    """Answers ``get_members``. Lives on the controller's event loop.
-
-    Args:
-        state: The cluster, with its members.
-        peers: The way to them.
-    """
+    """Answers ``get_members``. Lives on the controller's event loop."""
 
     def __init__(self, state: ClusterState, peers: Peers) -> None:
         self._state = state

@@ -65,14 +65,7 @@ class Publications:
     """Publishes what was staged at the members. Lives on the controller's event loop.
 
     Args:
-        state: Catalog, topology and members.
-        publisher: Runs the two phases of a publication.
         joining: Lets members in; none joins while rows are published, since it would miss them.
-        statistics: Learns how many rows were written.
-        statements: Has the plans of changes.
-        table_commands: Makes the ranges that the rows of a change need.
-        requests: What KILL ends.
-        turns: The order of changes.
 
     Attributes:
         history: What was published.
@@ -238,6 +231,16 @@ class Publications:
         }
         return LoadPublication(load_id, self._loads.numbers.following(), table, mode, attempts, copies)
 
+    def _planned_table(self, name: str, table_id: int, version: int) -> TableDef:
+        """The table of a change, which is still the one that it was planned for."""
+        table = self._state.catalog.table(name)
+        if (table.table_id, table.version) != (table_id, version):
+            raise TopologyChangedError(
+                f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed",
+                table=table.name,
+            )
+        return table
+
     async def _change_several(self, request: Request[changes.ChangeSeveralPartitions]) -> Reply[changes.ChangedTable]:
         scan = self._statements.replies.plan(request.message.plan).scans[0]
         return await self._in_turn(request, (scan.table_id, scan.table), self._several_changed)
@@ -245,12 +248,7 @@ class Publications:
     async def _several_changed(self, asked: changes.ChangeSeveralPartitions) -> Reply[changes.ChangedTable]:
         topology, plan = self._state.topology, self._statements.replies.plan(asked.plan)
         scan = plan.scans[0]
-        table = self._state.catalog.table(scan.table)
-        if (table.table_id, table.version) != (scan.table_id, scan.table_version):
-            raise TopologyChangedError(
-                f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed",
-                table=table.name,
-            )
+        table = self._planned_table(scan.table, scan.table_id, scan.table_version)
         topology.check_any()
         ids = bound_partitions(plan, asked.params, pruning=asked.pruning)[0]
         partitions = {topology.member_ids[0]: [0]} if table.replicated else by_primary(topology, table, ids)
@@ -270,12 +268,8 @@ class Publications:
     async def _table_changed(self, asked: changes.ChangeTable) -> Reply[changes.ChangedTable]:
         plan = await self._statements.whole(asked.plan)
         asked = replace(asked, plan=plan.plan_id)
-        topology, table = self._state.topology, self._state.catalog.table(asked.table)
-        if (table.table_id, table.version) != (asked.table_id, asked.table_version):
-            raise TopologyChangedError(
-                f"table {table.name} has changed since the statement was planned: plan it again; nothing was changed",
-                table=table.name,
-            )
+        topology = self._state.topology
+        table = self._planned_table(asked.table, asked.table_id, asked.table_version)
         topology.check_any()
         bound = bound_partitions(plan, asked.params, pruning=asked.pruning)
         owners = [
@@ -415,7 +409,6 @@ class StreamPublisher:
     """Publishes batches. Lives on the controller's event loop.
 
     Args:
-        state: Has the record.
         rows_published: Returns if a load was published, and raises a LoadFailedError if it never will be.
     """
 

@@ -39,7 +39,6 @@ class Rebalancer:
     """Keeps as many copies as the tables ask for, spread evenly. Lives on the controller's event loop.
 
     Args:
-        state: Tables, members and owners.
         joining: Its lock keeps publications away while copies are built.
         is_on: Whether copies are built and moved at all.
     """

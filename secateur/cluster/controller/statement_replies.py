@@ -126,7 +126,6 @@ class StatementReplies:
 
     Args:
         plans_max: Plans kept for members to ask for.
-        cost_model: The costs by which plans are chosen.
     """
 
     def __init__(self, plans_max: int, cost_model: CostModel | None = None) -> None:

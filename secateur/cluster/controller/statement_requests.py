@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from msgspec.structs import replace
 
 from secateur.cluster.controller.catalog import Catalog
+from secateur.cluster.controller.catalog_changes import ExternalTableCommands
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.commands import ControllerCommands
 from secateur.cluster.controller.planning import PlanningThreads
@@ -23,7 +24,6 @@ from secateur.cluster.controller.statement_replies import (
     outlines_of,
 )
 from secateur.cluster.controller.statistics_cache import StatisticsCache
-from secateur.cluster.controller.view_commands import ExternalTableCommands
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import AuthenticationError, ProgrammingError
 from secateur.planner.binding.catalog_view import ANYBODY, Viewer
@@ -44,12 +44,6 @@ class StatementRequests:
     """Answers the requests to prepare or explain a statement. Lives on the controller's event loop.
 
     Args:
-        state: Catalog, topology and members.
-        statistics: The statistics from which estimates are made.
-        replies: Makes the answers, and keeps their plans.
-        commands: Carries out what is not for clients or members.
-        external_tables: Lists the partitions of external tables for the planner.
-        requests: The requests under way, which KILL ends.
         planning_timeout_s: Seconds that planning one statement may take.
 
     Attributes:

@@ -38,7 +38,6 @@ class StatisticsCache:
     """Collects and keeps the statistics. Lives on the controller's event loop.
 
     Args:
-        members: How to reach them.
         served: The table of an id, and the partitions of which each member is the primary, each row once; None when
             there is no such table any more.
         clock: Seconds since some moment.

@@ -52,13 +52,7 @@ class SystemTables:
     """Answers ``read_system_table``. Lives on the controller's event loop.
 
     Args:
-        state: Tables, views, members and owners.
-        members: The list of members.
-        jobs: The jobs.
         facts_of: The statement of a plan by the plan's id, as long as it is known.
-        requests: The requests on which the controller works.
-        loads: The loads that were published.
-        settings: The settings with which the cluster was started.
 
     Attributes:
         history: The last fifteen minutes.

@@ -41,7 +41,6 @@ class ControllerTableChecks:
     """Looks at the requests of clients with a token for some tables, before they are handled.
 
     Args:
-        statements: Knows plans by their ids.
         catalog: The catalog of now.
     """
 

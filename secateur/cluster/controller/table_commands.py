@@ -26,7 +26,7 @@ from secateur.cluster.controller.access_commands import (
     without_grants,
     without_table,
 )
-from secateur.cluster.controller.alteration import TableAlterer
+from secateur.cluster.controller.alteration import alter_table
 from secateur.cluster.controller.catalog import encoded_table
 from secateur.cluster.controller.cluster_state import GONE, ClusterState
 from secateur.cluster.controller.loads import LoadPublisher
@@ -43,11 +43,10 @@ from secateur.errors import DiskError, Error, MemberLostError, ProtocolError, To
 from secateur.partitioning.schemes.range_changes import RangeChange, alter_ranges, with_cells
 from secateur.partitioning.schemes.scheme import RANGES_INLINE_MAX, PartitionScheme
 from secateur.partitioning.tables.alteration import Altered, ColumnChange, altered
-from secateur.partitioning.tables.table import IndexDef, Succession, TableDef
+from secateur.partitioning.tables.table import Succession, TableDef
 from secateur.partitioning.topology.owner_routing import copies_of
 from secateur.partitioning.types.python_column import canonical_column
 from secateur.protocol.catalog import CatchUp, CreateStoredTable, DropStoredTable
-from secateur.protocol.changes import CloseForChange
 from secateur.wire import ShortTable, encode_rows, travels_short
 
 _log = logging.getLogger(__name__)
@@ -60,10 +59,8 @@ class TableCommands:
     """Carries out what concerns whole tables. Lives on the controller's event loop.
 
     Args:
-        state: Catalog and topology.
         loads: The loads, none of which may be published while their table changes.
         loading: Shared by what publishes loads, and held alone while copies are built or a member joins.
-        statistics: Forget those of a table that is dropped.
         executor: Where large schemes are computed.
     """
 
@@ -80,7 +77,6 @@ class TableCommands:
         self._loading = loading
         self._statistics = statistics
         self._executor = executor
-        self._alterer = TableAlterer(state)
 
     async def create(self, table: TableDef, *, if_not_exists: bool, or_replace: bool = False) -> None:
         """Give a table its id and owners, and inform the members; a replaced table is dropped once the new one exists.
@@ -159,43 +155,6 @@ class TableCommands:
                         raise
         raise _unsettled(f"the drop of {name}")
 
-    async def create_index(self, table: TableDef, index: IndexDef, *, if_not_exists: bool) -> None:
-        """Note an index in the catalog; members make it at the first search that wants it.
-
-        Raises:
-            TableExistsError: There is an index of that name.
-            TopologyChangedError: The table was dropped, or created again, since the statement was planned.
-        """
-        async with self._state.changing:
-            if if_not_exists and self._state.catalog.index_holder(index.name) is not None:
-                return
-            if self._state.catalog.table(table.name).table_id != table.table_id:
-                raise TopologyChangedError(
-                    f"table {table.name} was dropped and created again meanwhile: try again", table=table.name
-                )
-            self._state.catalog = self._state.catalog.with_index(table.name, index)
-
-    async def comment_on(self, table: TableDef, column: str | None, comment: str | None) -> None:
-        """Note a comment in the catalog.
-
-        Raises:
-            UnknownTableError, UnknownColumnError: It was dropped meanwhile.
-        """
-        async with self._state.changing:
-            if column is not None:
-                self._state.catalog.table(table.name).column(column)
-            self._state.catalog = self._state.catalog.with_comment(table.name, column, comment)
-
-    async def drop_index(self, name: str, *, if_exists: bool) -> None:
-        """Forget an index. Its memory goes with the rows that it was made for.
-
-        Raises:
-            UnknownTableError: There is no such index.
-        """
-        async with self._state.changing:
-            if not if_exists or self._state.catalog.index_holder(name) is not None:
-                self._state.catalog = self._state.catalog.without_index(name)
-
     async def alter(self, name: str, changes: Sequence[RangeChange]) -> None:
         """Change the ranges of a table: all the changes, or an error and none.
 
@@ -234,7 +193,7 @@ class TableCommands:
                 async with (
                     self._loading(),
                     self._loads.exclusive(table.table_id),
-                    closed(self._state, table, CloseForChange),
+                    closed(self._state, table),
                     self._state.changing,
                 ):
                     if self._state.catalog.find(name) is table:
@@ -269,7 +228,7 @@ class TableCommands:
         state.changing_table = after  # so that a controller that starts anew can complete the change
         await state.all_reached()
         try:
-            await self._alterer.change(after, self._hosted(after, state.topology.member_ids))
+            await alter_table(self._state, after, self._hosted(after, state.topology.member_ids))
         except BaseException:
             state.changing_table = None
             raise
@@ -375,7 +334,7 @@ class TableCommands:
         self._state.changing_table = after  # so that a controller that starts anew can complete the change
         await self._state.advance(RangesChanged(before.scheme, scheme))
         try:
-            await self._alterer.change(after, self._hosted(after, self._state.topology.member_ids))
+            await alter_table(self._state, after, self._hosted(after, self._state.topology.member_ids))
         except MemberLostError as lost:
             await self._state.still_there(lost.details["member"])
             await self._give_up_change(after)
@@ -416,7 +375,7 @@ class TableCommands:
                 await self.follow(after, behind)
                 self._state.catalog = self._state.catalog.with_altered(before, after)
                 return
-            await self._alterer.change(after, self._hosted(after, behind))
+            await alter_table(self._state, after, self._hosted(after, behind))
             self._state.catalog = self._state.catalog.with_scheme(after.name, after.scheme)[0]
             await self._forget_owners(before.scheme.affinity_group())
 

@@ -7,34 +7,22 @@ answer and the drop, each closes its latch for writes first, as for a change of 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TypeVar
 from uuid import uuid4
 
 from secateur.cluster.controller.cluster_state import ClusterState, answers_of
 from secateur.cluster.write_latch import renewed
 from secateur.partitioning.tables.table import TableDef
-from secateur.protocol.catalog import CloseIfUnused
-from secateur.protocol.changes import AbortStagedLoad, HoldLoad, TwoPhaseKind
-from secateur.protocol.message import Message
-
-R = TypeVar("R")
+from secateur.protocol.changes import AbortStagedLoad, CloseForChange, HoldLoad, TwoPhaseKind
 
 
 @asynccontextmanager
-async def closed(
-    state: ClusterState, table: TableDef, closing: Callable[[str, int], Message[R]]
-) -> AsyncIterator[list[R]]:
-    """While open, no member lets a write to a table in; yields what they answered.
+async def closed(state: ClusterState, table: TableDef) -> AsyncIterator[bool]:
+    """While open, no member lets a write to a table in; yields whether there never was one, and no load has rows of it.
 
     Costs one round trip to all members at once, and another at the end. To be called while no load of the table is
     published.
-
-    Args:
-        state: The members.
-        table: The table.
-        closing: Makes the request that closes the latch of a table, for a holder.
 
     Raises:
         Error: A member could not be asked.
@@ -43,7 +31,9 @@ async def closed(
     async with renewed(state, members, HoldLoad(holder, TwoPhaseKind.LOAD)):
         try:
             # All are waited for: one that was still to come would close a latch that was opened before.
-            yield answers_of(await state.call_all(lambda _: closing(holder, table.table_id), members))
+            closing = CloseForChange(holder, table.table_id)
+            uses = answers_of(await state.call_all(lambda _: closing, members))
+            yield all(use.is_unused for use in uses)
         finally:
             await state.call_all(lambda _: AbortStagedLoad(holder), members)
 
@@ -60,8 +50,8 @@ async def closed_if_unused(state: ClusterState, table: TableDef) -> AsyncIterato
     if _is_referred_to(state, table) or _has_lost_owners(state, table):
         yield False
         return
-    async with closed(state, table, CloseIfUnused) as uses:
-        yield all(use.is_unused for use in uses)
+    async with closed(state, table) as is_unused:
+        yield is_unused
 
 
 def _is_referred_to(state: ClusterState, table: TableDef) -> bool:

@@ -16,12 +16,12 @@ from typing import Final
 from msgspec import structs
 
 from secateur.cluster.controller import recovery
+from secateur.cluster.controller.catalog_changes import tell
 from secateur.cluster.controller.cluster_state import ClusterState
 from secateur.cluster.controller.disk_losses import DiskLosses
 from secateur.cluster.controller.membership import MemberLost
 from secateur.cluster.controller.recovery import catalog_of
 from secateur.cluster.controller.table_commands import TableCommands
-from secateur.cluster.controller.view_commands import tell
 from secateur.cluster.peers import Peers
 from secateur.errors import Error, InternalError, PartitionLostError, UnreachableError
 from secateur.partitioning.tables.table import TableDef
@@ -37,9 +37,7 @@ class Takeover:
     """Carries out the takeover. Lives on the controller's event loop.
 
     Args:
-        state: The members and the catalog.
         peers: The members that have reported.
-        table_commands: Settles changes of tables that were under way.
         begin: Called before anything is done in the new epoch, with the record, what the members have said, and what
             the record says of the rest.
         resume: Called once the members and the catalog are as they were, to go on with the rest.

@@ -24,8 +24,6 @@ class TopologyDelivery:
     The larger part of the record is the catalog, so each member receives that only when it has changed.
 
     Args:
-        members: How to reach the members.
-        epoch: The epoch of this controller.
         pause_s: Seconds between two tries to reach a member.
         on_superseded: Called when a member knows a controller of a later epoch.
     """
@@ -43,7 +41,7 @@ class TopologyDelivery:
         self._pause_s = pause_s
         self._on_superseded = on_superseded
         self._topology = Topology(0, (), {})
-        self._rest: RestOfRecord | None = None
+        self._rest: RestOfRecord
         self._version = 0
         self._reached: dict[str, int] = {}
         self._kept: dict[str, bytes] = {}
@@ -51,12 +49,12 @@ class TopologyDelivery:
         self._moved = asyncio.Event()
         self._first: list[tuple[int, frozenset[str]]] = []  # who acts first on a version, and on those behind it
 
-    def send(self, topology: Topology, rest: RestOfRecord | None = None, first: Collection[str] = ()) -> None:
+    def send(self, topology: Topology, rest: RestOfRecord, first: Collection[str] = ()) -> None:
         """Take this topology to its members from now on.
 
         Args:
             topology: Members and owners.
-            rest: Encodes the rest of the record that belongs to it; None where members keep none.
+            rest: Encodes the rest of the record that belongs to it.
             first: Members that others wait for: the others act on it only when these do, or have left.
         """
         self._version += 1
@@ -111,12 +109,9 @@ class TopologyDelivery:
             version = self._version
             topology, rest = self._topology, self._rest
             try:
-                state = None if rest is None else await rest()
-                is_kept = state is None or self._kept.get(member) == state
-                message = TakeTopology(
-                    topology, self.epoch, 0 if state is None else version, None if is_kept else state
-                )
-                await self._members.call(member, message)
+                state = await rest()
+                told = None if self._kept.get(member) == state else state
+                await self._members.call(member, TakeTopology(topology, self.epoch, version, told))
             except Error as error:
                 if error.details.get("superseded"):
                     _log.error("this controller is superseded: %s", error)
@@ -130,8 +125,7 @@ class TopologyDelivery:
                 _log.exception("topology %d could not be sent to member %s", topology.version, member)
                 await asyncio.sleep(self._pause_s)
             else:
-                if state is not None:
-                    self._kept[member] = state
+                self._kept[member] = state
                 self._reached[member] = version
                 self._stir()
 

@@ -54,7 +54,6 @@ class Alterations:
     """The changes of tables that a member is about to make, by id, and how the last ones ended.
 
     Args:
-        store: The partitions of this member.
         adopt: Called with the table once it has changed.
     """
 
@@ -146,11 +145,9 @@ class MemberAlterations:
     """Answers ``prepare_alter``, ``commit_alter`` and ``abort_alter``. Lives on the member's event loop.
 
     Args:
-        store: The partitions of this member.
         latch: Finds the latch of a table's writes by the table's id.
         executor: Threads for reading the catch-all, and for making rows with other columns.
         changes: The changes that are prepared, and those that have ended.
-        leases: The latches that are closed.
         level: Returns once all copies have every change of a table's partitions that are this member's, whose writes
             have ended.
     """

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
-from typing import Protocol
 
 from secateur.cluster.data_directory import members_on_disk
 from secateur.cluster.member.member import Member
@@ -24,12 +23,15 @@ from secateur.storage.log.disk import Disk, LocalDisk
 _log = logging.getLogger(__name__)
 
 
-class MemberDisks(Protocol):
-    """The data directories of the members on one machine."""
+class MemberDisks:
+    """The data directories of the members on one machine, below one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
 
     def has(self, member_id: str) -> bool:
         """Whether there are data of a member."""
-        ...
+        return (self._path / member_id).is_dir()
 
     def recorded(self) -> list[str]:
         """The members of the newest record here that have their data here; processes of them may live.
@@ -37,7 +39,7 @@ class MemberDisks(Protocol):
         Raises:
             DiskError: It cannot be read.
         """
-        ...
+        return members_on_disk(str(self._path))
 
     def open(self, member_id: str) -> Disk:
         """The disk of a member, new if it has none.
@@ -45,7 +47,7 @@ class MemberDisks(Protocol):
         Raises:
             DiskError: Another process uses it.
         """
-        ...
+        return LocalDisk(self._path / member_id)
 
 
 class MemberHost:
@@ -53,9 +55,7 @@ class MemberHost:
 
     Args:
         member_id: Id of the first member.
-        settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller.
-        own_address: The addresses on which it listens.
         disks: The disks of this machine; None takes the directories below the cluster's data directory, if it has one.
 
     Attributes:
@@ -240,24 +240,8 @@ class MemberHost:
         return Member(member_id, self._settings, self._controller_address, self._given_up, self._own_address, disk)
 
 
-class _Directories:
-    """The data directories of members below one."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def has(self, member_id: str) -> bool:
-        return (self._path / member_id).is_dir()
-
-    def recorded(self) -> list[str]:
-        return members_on_disk(str(self._path))
-
-    def open(self, member_id: str) -> Disk:
-        return LocalDisk(self._path / member_id)
-
-
 def _disks_of(settings: ClusterSettings) -> MemberDisks | None:
-    return None if settings.data_directory is None else _Directories(Path(settings.data_directory))
+    return None if settings.data_directory is None else MemberDisks(Path(settings.data_directory))
 
 
 async def _new_name(settings: ClusterSettings, controller_address: str, *, may_report: bool = False) -> MemberName:

@@ -108,13 +108,7 @@ def _size(tables: Mapping[str, pa.Table]) -> int:
 
 
 class MemberAttempts:
-    """Answers ``run_attempt``, ``halt_attempt`` and ``get_job_result``. Lives on the member's event loop.
-
-    Args:
-        runtime: The member's engine.
-        controller: Receives the outcome of each attempt.
-        topology: Gives the newest topology.
-    """
+    """Answers ``run_attempt``, ``halt_attempt`` and ``get_job_result``. Lives on the member's event loop."""
 
     def __init__(self, runtime: JobRuntime, controller: ControllerRequests, topology: Callable[[], Topology]) -> None:
         self._runtime = runtime
@@ -257,12 +251,7 @@ def _shorten(remembered: OrderedDict[Any, Any], count_max: int) -> None:
 
 
 class MemberJobs:
-    """Answers ``submit_job``, ``stop_job`` and ``resolve_job``. Lives on the member's event loop.
-
-    Args:
-        runtime: The member's engine.
-        topology: Gives the newest topology.
-    """
+    """Answers ``submit_job``, ``stop_job`` and ``resolve_job``. Lives on the member's event loop."""
 
     def __init__(self, runtime: JobRuntime, topology: Callable[[], Topology]) -> None:
         self._runtime = runtime

@@ -123,10 +123,6 @@ class LiveMetrics:
     """Collects at the coordinator, and at the participants answers ``get_job_counters``.
 
     Lives on the member's event loop.
-
-    Args:
-        runtime: The member's engine.
-        peers: The way to the other members.
     """
 
     def __init__(self, runtime: JobRuntime, peers: Peers) -> None:
@@ -171,9 +167,6 @@ class JobFiles:
 
     They are apart from the log, because a job is a few kilobytes that change a few times, and its DAG may be large.
     Lives on the member's event loop; files are read and written in threads, one after the other.
-
-    Args:
-        disk: The member's disk.
     """
 
     def __init__(self, disk: Disk) -> None:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, assert_never
 
-from secateur.cluster.lease import AskController, AskPeers, Effect, LeaseHolder, LeaseOutcome, MemberRemoved
+from secateur.cluster.lease import AskPeers, Effect, LeaseHolder, LeaseOutcome, MemberRemoved
 from secateur.cluster.loop_thread import LoopThread, ends
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import peer_at
@@ -33,8 +33,6 @@ class LeaseKeeper:
     Made and used on the member's event loop.
 
     Args:
-        member_id: The member.
-        settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller.
         own_address: Where the member is reached, once it listens.
         lease: Is set as the lease is renewed.
@@ -166,13 +164,11 @@ class LeaseKeeper:
         self._holder.topology_changed(
             {member.id: (member.host, member.port) for member in topology.members if member.id != self._member_id}
         )
-        await self._carry_out(self._holder.renew(lease_clock_s()), topology)
+        await self._ask_controller(lease_clock_s(), topology)
 
     async def _carry_out(self, effects: list[Effect], topology: Topology) -> None:
         for effect in effects:
             match effect:
-                case AskController(asked_s):
-                    await self._ask_controller(asked_s, topology)
                 case AskPeers(_, peers):
                     await asyncio.gather(*(self._ask_peer(effect, peer, topology) for peer in peers))
                 case MemberRemoved():

@@ -26,10 +26,10 @@ from secateur.cluster.member.changes.row_guards import RowGuards
 from secateur.cluster.member.lease_keeper import LeaseKeeper
 from secateur.cluster.member.member_engine import MemberEngine
 from secateur.cluster.member.member_replication import MemberReplication
-from secateur.cluster.member.member_statements import MemberStatements, StatementHandlers
+from secateur.cluster.member.member_statements import StatementHandlers
 from secateur.cluster.member.member_storage import MemberStorage, merge_changes
 from secateur.cluster.member.member_threads import MemberThreads
-from secateur.cluster.member.membership import KnownMetadata, Membership
+from secateur.cluster.member.membership import Membership
 from secateur.cluster.member.monitoring.slow_statements import SlowStatements
 from secateur.cluster.member.monitoring.statement_log import StatementLog
 from secateur.cluster.member.monitoring.stored_stats import StoredStats, WorkCounts
@@ -37,20 +37,24 @@ from secateur.cluster.member.monitoring.tenant_ledger import TenantLedger
 from secateur.cluster.member.persistence import Persistence
 from secateur.cluster.member.statements.native_answers import NativeAnswers
 from secateur.cluster.member.statements.plans import MemberPlans
+from secateur.cluster.member.statements.statements import StatementRunner
 from secateur.cluster.member.table_checks import MemberTableChecks
+from secateur.cluster.member.table_directory import owner_pages, range_pages
 from secateur.cluster.peers import MemberConnections
 from secateur.cluster.plan_source import PlanSource
 from secateur.cluster.settings import ClusterSettings
 from secateur.cluster.sockets import LOOPBACK, ProcessAddress, listening
 from secateur.engine_limits import EngineLimits
-from secateur.errors import DamagedDirectoryError
+from secateur.errors import DamagedDirectoryError, TopologyChangedError
 from secateur.native import native_module
 from secateur.partitioning.topology.topology import MemberAddress
 from secateur.protocol.access import AccessRecord
+from secateur.protocol.catalog import TopologyAnswer
 from secateur.protocol.hello import Greeting, Hello
 from secateur.protocol.membership import JoinRequest
 from secateur.protocol.message import Role
 from secateur.protocol.operations import MEMBER_OPERATIONS, Operation, OperationBase
+from secateur.protocol.query import GetPlan, PlanAnswer
 from secateur.protocol.recovery import AskToReturn
 from secateur.storage.log.disk import Disk
 from secateur.wire import Handled, PeerInfo, Reply, Request
@@ -62,12 +66,9 @@ class Member:
     """One member. Made and used on one event loop; :meth:`start` lets the cluster know of it.
 
     Args:
-        member_id: Its id.
-        settings: The settings of the cluster.
         controller_address: ``host:port`` of the controller, which it joins at :meth:`start`.
         on_given_up: Called on the event loop when the cluster has gone on without this member: it answers nothing any
             more, and has to be stopped.
-        own_address: The addresses on which it listens.
         disk: Its disk, for a cluster with a data directory.
 
     Attributes:
@@ -138,20 +139,21 @@ class Member:
         )
         module, acknowledged = native_module(), replication.copies.acknowledgements
         native = None if module is None else partial(NativeAnswers, module, storage, acknowledged, self._counts, log)
-        statements = self._statements = MemberStatements(
-            storage, connections, replication.copies, plans, jobs, admissions, threads, native
+        copies, peers = replication.copies, connections.peers
+        statements = self._statements = StatementRunner(
+            storage, connections, copies, plans, jobs, admissions, threads, native
         )
         row_guards = RowGuards(self._server.rights_of)
         changes = MemberChanges(
             storage, plans, replication, threads.changing, row_guards, settings.max_waiting_statements
         )
         coordinated = MemberCoordinatedChanges(
-            storage, statements.runner, replication.loads, connections.peers, threads.changing, row_guards
+            storage, statements, replication.loads, peers, threads.changing, row_guards
         )
         self._statement_handlers = StatementHandlers(
-            self._counts, log, storage.results, statements, changes, coordinated
+            self._counts, log, storage, peers, copies, admissions, threads, statements, changes, coordinated
         )
-        followers = statements.runner.prepared.update, lease.topology_changed
+        followers = statements.prepared.update, lease.topology_changed
         self._membership = Membership(
             settings, self._address, connections, storage, replication, self._take_access, jobs.member_lost, followers
         )
@@ -160,11 +162,9 @@ class Member:
 
     def _handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
         storage, membership = self._storage, self._membership
-        metadata = KnownMetadata(membership, storage.places, self._plans)
         stats = StoredStats(storage, self._counts, self._engine.runtime, self._admissions, self._statement_log.totals)
         return {
             **self._statement_handlers.handlers(),
-            **self._statements.handlers(),
             **self._replication.handlers(),
             **self._engine.handlers(),
             Operation.HELLO: self._hello,
@@ -174,10 +174,11 @@ class Member:
             Operation.BEGIN_RETURN: membership.begin_return,
             Operation.GET_REPORT: lambda _: Reply(membership.report()),
             Operation.ASK_FOR_PROMISE: membership.promise,
-            Operation.GET_OWNERS: metadata.topology,
-            Operation.GET_OWNER_PAGES: metadata.owner_pages,
-            Operation.GET_RANGES: metadata.ranges,
-            Operation.GET_PLAN: metadata.plan,
+            # Clients and other members ask so when they cannot reach the controller.
+            Operation.GET_OWNERS: lambda _: Reply(TopologyAnswer(topology=membership.topology.outline)),
+            Operation.GET_OWNER_PAGES: lambda request: Reply(owner_pages(membership.topology, request.message)),
+            Operation.GET_RANGES: lambda request: Reply(range_pages(storage.places.tables(), request.message)),
+            Operation.GET_PLAN: self._send_plan,
             Operation.GET_HOT_KEYS: storage.hot_keys.send,
             Operation.GET_MEMBER_STATS: stats.tell,
             Operation.GET_VITALS: stats.tell_vitals,
@@ -318,6 +319,14 @@ class Member:
                 self._statement_handlers.meter(self._accounts, self._tenants.may_answer)
         return Reply(Greeting(member=self.member_id))
 
+    def _send_plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
+        """A plan that this member has run, for another one that has not."""
+        plan_id = request.message.plan_id
+        plan = self._plans.used(plan_id)
+        if plan is None:
+            raise TopologyChangedError(f"member {self.member_id} does not keep plan {plan_id}", plan=plan_id)
+        return Reply(PlanAnswer(plan.encoded()))
+
     def _take_access(self, access: AccessRecord) -> None:
         self._server.take_access(access)
         self._accounts.take_groups(access.groups)
@@ -337,7 +346,7 @@ class Member:
 
     async def _turn(self) -> None:
         """Show that the event loop turns, and do what has to be done now and then."""
-        store, misses = self._storage.store, self._statements.runner.misses
+        store, misses = self._storage.store, self._statements.misses
         while True:
             try:
                 misses.forget_dropped(lambda table_id: store.find(table_id) is not None)

@@ -51,15 +51,6 @@ loop to others.
 class MemberEngine:
     """Runs a member's part of jobs, and coordinates those that it was asked for. Lives on the member's event loop.
 
-    Args:
-        settings: The settings of the cluster.
-        storage: What the member keeps.
-        connections: The controller and the other members.
-        replication: Writes the rows of jobs, and knows which changes are acknowledged.
-        plans: The plans, for the SELECTs of sources.
-        threads: For kernel calls.
-        counts: Counts the jobs.
-
     Attributes:
         runtime: Runs them.
         attempts: Those on record.
@@ -156,12 +147,7 @@ class JobWrites:
     Made on the event loop of the member, called from other threads.
 
     Args:
-        member_id: This member.
-        writes: Its own partitions.
-        peers: The other members.
-        controller: Makes ranges on demand.
         table: Finds a table by name, as it is now.
-        topology: Gives the newest topology.
     """
 
     def __init__(

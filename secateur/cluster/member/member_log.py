@@ -40,7 +40,6 @@ class MemberLog:
     """Writes the log of one member, and checkpoints. Lives on its event loop.
 
     Args:
-        disk: Its disk.
         fsync: When records are on disk.
         log_bytes_max: A checkpoint is written when the log has grown by that much.
         mend_s: Seconds between two tries to write to a disk that has refused.

@@ -29,9 +29,6 @@ class MemberReplication:
     """Keeps what a member stores equal to the other copies of it. Lives on the member's event loop.
 
     Args:
-        settings: The settings of the cluster.
-        storage: What the member keeps.
-        connections: The other members.
         executor: Threads for what writes wait for.
 
     Attributes:
@@ -99,7 +96,7 @@ class MemberReplication:
             Operation.ABORT_STAGED_LOAD: loads.abort,
             Operation.GET_LOAD_OUTCOME: loads.outcome,
             Operation.GET_STAGED_LOADS: loads.under_way,
-            Operation.CLOSE_IF_UNUSED: loads.close_if_unused,
+            Operation.CLOSE_FOR_CHANGE: loads.close,
             Operation.HOLD_LOAD: lambda request: leases_of(request.message.kind).renew(request),
             Operation.STANDING_OF_LOAD: lambda request: leases_of(request.message.kind).standing(request),
             Operation.SETTLE_LOAD: lambda request: leases_of(request.message.kind).settle(request),

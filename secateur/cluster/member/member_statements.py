@@ -21,14 +21,10 @@ from secateur.cluster.member.monitoring.statement_log import StatementLog
 from secateur.cluster.member.monitoring.stored_stats import WorkCounts
 from secateur.cluster.member.replication.replication import Replication
 from secateur.cluster.member.statements.key_reads import KeyReads
-from secateur.cluster.member.statements.native_answers import MakeNative
-from secateur.cluster.member.statements.open_results import OpenResults
-from secateur.cluster.member.statements.plans import MemberPlans
 from secateur.cluster.member.statements.query_steps import SteppedQueries
 from secateur.cluster.member.statements.snapshots import MemberSnapshots
 from secateur.cluster.member.statements.statements import StatementRunner
-from secateur.cluster.peers import MemberConnections
-from secateur.engine.runtime.runtime import JobRuntime
+from secateur.cluster.peers import Peers
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.threads import WORK
 from secateur.protocol import query
@@ -53,12 +49,6 @@ class ManyExecutions:
     Each is what it would be in a frame of its own: a statement with its own moment, its own line in the log of
     statements and its own number among the executions. The first that cannot be answered without waiting ends the
     answer, and its client executes it and those behind it otherwise.
-
-    Args:
-        counts: Counts the executions.
-        log: Lists them.
-        statements: Runs queries.
-        changes: Changes rows.
     """
 
     def __init__(
@@ -133,41 +123,36 @@ class ManyExecutions:
 
 
 class StatementHandlers:
-    """Passes each request on to the part that answers it. Lives on the member's event loop.
-
-    Args:
-        counts: Counts them.
-        log: Lists the statements that run, and those that have run.
-        results: The results that clients read.
-        statements: Runs queries.
-        changes: Changes rows of one partition.
-        coordinated: Changes rows of several.
-    """
+    """Passes each request on to the part that answers it. Lives on the member's event loop."""
 
     def __init__(
         self,
         counts: WorkCounts,
         log: StatementLog,
-        results: OpenResults,
-        statements: MemberStatements,
+        storage: MemberStorage,
+        peers: Peers,
+        copies: Replication,
+        admissions: Admissions,
+        threads: MemberThreads,
+        statements: StatementRunner,
         changes: MemberChanges,
         coordinated: MemberCoordinatedChanges,
     ) -> None:
-        runner = statements.runner
         self._counts = counts
         self._log = log
-        self._results = results
-        self._statements = runner
-        self._stepped = statements.stepped
-        self._snapshots = statements.snapshots
-        self._key_reads = statements.key_reads
+        self._results = storage.results
+        self._statements = statements
+        self._stepped = SteppedQueries(storage.member_id, statements, peers, admissions.long)
+        self._snapshots = MemberSnapshots(storage, statements.prepared, copies, admissions, threads)
+        self._key_reads = KeyReads(storage, copies.acknowledgements.acknowledged)
+        self._change_feeds = MemberChangeFeeds(storage, copies)
         self._changes = changes
         self._coordinated = coordinated
-        self._many = ManyExecutions(counts, log, runner, changes)
+        self._many = ManyExecutions(counts, log, statements, changes)
 
     def handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
         """The handler of each operation."""
-        log, runner = self._log, self._statements
+        log, runner, external = self._log, self._statements, self._statements.prepared.external_reads
         executions: dict[OperationBase, Callable[[Request[Any]], Handled]] = {
             Operation.EXECUTE_PART: runner.execute,
             Operation.EXECUTE_FIRST_STAGE: partial(log.scattered, run=runner.first_stages.run),
@@ -185,11 +170,17 @@ class StatementHandlers:
             Operation.CLOSE_RESULT: self._close_result,
             Operation.EXECUTE_MANY: self._many.execute,
             Operation.CHANGE_MANY: self._many.change,
-            Operation.CLOSE_FOR_CHANGE: self._coordinated.close,
             Operation.GET_RETURNED_ROWS: self._coordinated.returned,
             Operation.GET_STATEMENTS: log.send,
             Operation.GET_TENANT_HOURS: log.send_tenants,
             Operation.KILL_STATEMENT: self._kill_statement,
+            # No statements, so that they are not in the log of these.
+            Operation.READ_SNAPSHOT: self._snapshots.read,
+            Operation.CLOSE_SNAPSHOT: self._snapshots.close,
+            Operation.READ_CHANGES: self._change_feeds.read,
+            Operation.BOUND_CHANGES: self._change_feeds.bound,
+            Operation.DESCRIBE_CONNECTOR: external.describe,
+            Operation.LIST_EXTERNAL_PARTITIONS: external.list_partitions,
         }
 
     @property
@@ -242,52 +233,3 @@ class StatementHandlers:
         if reader is not None:
             self._results.close(reader)
         return Reply(Acknowledged())
-
-
-class MemberStatements:
-    """Reads the rows that statements, keys, snapshots and change feeds ask for. Lives on the member's event loop.
-
-    Args:
-        storage: What the member keeps.
-        connections: The controller and the other members.
-        copies: Knows which changes are acknowledged.
-        plans: The plans.
-        jobs: The engine, for statements that need other members.
-        admissions: The turns of the statements of clients.
-        threads: For kernel calls.
-        native: Makes the native executor; None where there is none.
-
-    Attributes:
-        runner: Runs queries.
-        stepped: Runs queries in steps.
-        snapshots: Runs queries over a state that stays.
-        key_reads: Reads rows by key.
-    """
-
-    def __init__(
-        self,
-        storage: MemberStorage,
-        connections: MemberConnections,
-        copies: Replication,
-        plans: MemberPlans,
-        jobs: JobRuntime,
-        admissions: Admissions,
-        threads: MemberThreads,
-        native: MakeNative | None,
-    ) -> None:
-        runner = self.runner = StatementRunner(storage, connections, copies, plans, jobs, admissions, threads, native)
-        self.stepped = SteppedQueries(storage.member_id, runner, connections.peers, admissions.long)
-        self.snapshots = MemberSnapshots(storage, runner.prepared, copies, admissions, threads)
-        self.key_reads = KeyReads(storage, copies.acknowledgements.acknowledged)
-        self._change_feeds = MemberChangeFeeds(storage, copies)
-
-    def handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
-        """The handlers of the operations that are no statements, so that they are not in the log of these."""
-        return {
-            Operation.READ_SNAPSHOT: self.snapshots.read,
-            Operation.CLOSE_SNAPSHOT: self.snapshots.close,
-            Operation.READ_CHANGES: self._change_feeds.read,
-            Operation.BOUND_CHANGES: self._change_feeds.bound,
-            Operation.DESCRIBE_CONNECTOR: self.runner.prepared.external_reads.describe,
-            Operation.LIST_EXTERNAL_PARTITIONS: self.runner.prepared.external_reads.list_partitions,
-        }

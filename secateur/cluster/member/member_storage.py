@@ -43,8 +43,6 @@ class MemberStorage:
     """The rows of a member, what it knows of them, and what readers still hold. Lives on the member's event loop.
 
     Args:
-        member_id: The member.
-        settings: The settings of the cluster.
         disk: Its disk; None for a member without a data directory.
 
     Attributes:

@@ -21,7 +21,6 @@ class MemberThreads:
 
     Args:
         member_id: The member, for the names of the threads.
-        settings: The settings of the cluster.
 
     Attributes:
         long: Few, for kernel calls over many rows: these wait for each other. They, and the stages of jobs, leave the

@@ -4,40 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 
 from secateur.cluster.lease import Promises
 from secateur.cluster.loop_thread import BackgroundTasks
 from secateur.cluster.member.member_replication import MemberReplication
 from secateur.cluster.member.member_storage import MemberStorage
-from secateur.cluster.member.persistence import Persistence
-from secateur.cluster.member.statements.plans import MemberPlans
-from secateur.cluster.member.table_directory import TableDirectory, owner_pages, range_pages
 from secateur.cluster.peers import MemberConnections
 from secateur.cluster.settings import ClusterSettings
 from secateur.errors import Error, ProtocolError, TopologyChangedError
 from secateur.partitioning.topology.topology import MemberAddress, Topology, gains_copies
 from secateur.protocol import changes, recovery
 from secateur.protocol.access import AccessRecord, KnownAccess
-from secateur.protocol.catalog import (
-    AdoptViews,
-    GetOwnerPages,
-    GetOwners,
-    GetRanges,
-    OwnerPages,
-    RangePages,
-    TakeTopology,
-    TopologyAnswer,
-)
+from secateur.protocol.catalog import AdoptViews, TakeTopology
 from secateur.protocol.codec import decode
 from secateur.protocol.membership import (
     AskForPromise,
     LeaseAnswer,
 )
 from secateur.protocol.message import Acknowledged
-from secateur.protocol.query import GetPlan, PlanAnswer
 from secateur.storage.read_lease import lease_clock_s
-from secateur.wire import Handled, Reply, Request
+from secateur.wire import Reply, Request
 
 _log = logging.getLogger(__name__)
 
@@ -46,11 +33,7 @@ class Membership:
     """Takes topologies and records, and reports to the controller. Lives on the member's event loop.
 
     Args:
-        settings: The settings of the cluster.
         address: Where this member is reached, once it listens.
-        connections: The controller and the other members.
-        storage: What this member keeps.
-        replication: Its copies, and the loads and alterations that are under way.
         take_access: Has this process act on what the record says of who may do what.
         on_lost: Called for a member that has left the cluster.
         followers: Called in this order with a newer topology, once the connections and the copies have it.
@@ -109,27 +92,23 @@ class Membership:
             self._replication.load_leases.settled(settled)
         if self._replication.copies.is_settling:
             await self._settle_loads(topology)
-        answer = self._take(topology)
-        if isinstance(answer, Awaitable):
-            await answer
+        await self._take(topology)
         await asyncio.gather(*(leases.settle_held() for leases in self._replication.leases))
         return Reply(self.report())
 
-    def take_topology(self, request: Request[TakeTopology]) -> Handled:
-        """Keep the record, and act on a newer topology once nothing is promised to a member that it leaves out."""
-        self._keep(request.message)
-        topology = request.message.topology
-        persistence = self._replication.persistence
-        return self._take(topology) if persistence is None else self._take_durably(topology, persistence)
+    async def take_topology(self, request: Request[TakeTopology]) -> Reply[Acknowledged]:
+        """Keep the record, and act on a newer topology once nothing is promised to a member that it leaves out.
 
-    async def _take_durably(self, topology: Topology, persistence: Persistence) -> Reply[Acknowledged]:
-        """As :meth:`take_topology`, with the record on disk before anything follows from it."""
-        if self.record.version:
+        The record is on disk, if there is one, before anything follows from it.
+        """
+        self._keep(request.message)
+        topology, persistence = request.message.topology, self._replication.persistence
+        if persistence is not None and self.record.version:
             await persistence.keep(self.record)
         if self._replication.copies.is_settling:
             await self._settle_loads(topology)
-        answer = self._take(topology)
-        return await answer if isinstance(answer, Awaitable) else answer
+        await self._take(topology)
+        return Reply(Acknowledged())
 
     async def _settle_loads(self, topology: Topology) -> None:
         """Have the members decide loads that were prepared before this one was started anew."""
@@ -140,11 +119,13 @@ class Membership:
         }
         await self._replication.load_leases.settle_prepared(prepared)
 
-    def _take(self, topology: Topology) -> Reply[Acknowledged] | Awaitable[Reply[Acknowledged]]:
+    async def _take(self, topology: Topology) -> None:
         gains = gains_copies(self.topology, topology, self._member_id)
         may_act_s = self._promises.heard(topology.version, topology.member_ids, lease_clock_s(), gains_copies=gains)
         wait_s = may_act_s - lease_clock_s()
-        return self._act_on_later(topology, wait_s) if wait_s > 0 else self._act_on(topology)
+        if wait_s > 0:
+            await asyncio.sleep(wait_s)
+        self._act_on(topology)
 
     def _keep(self, told: TakeTopology) -> None:
         """Keep the record for a controller that starts anew.
@@ -236,11 +217,7 @@ class Membership:
         finally:
             self._is_reporting = False
 
-    async def _act_on_later(self, topology: Topology, wait_s: float) -> Reply[Acknowledged]:
-        await asyncio.sleep(wait_s)
-        return self._act_on(topology)
-
-    def _act_on(self, topology: Topology) -> Reply[Acknowledged]:
+    def _act_on(self, topology: Topology) -> None:
         if topology.version > self.topology.version:
             for lost in set(self.topology.member_ids) - set(topology.member_ids):
                 self._on_lost(lost)
@@ -258,7 +235,6 @@ class Membership:
                 # Of ranges that are not those of now, which a disk may have lost, this topology has no owners.
                 if not table.replicated and table.scheme.affinity_group() in topology.owners:
                     self._replication.built_copies.drop_outdated(table.table_id)
-        return Reply(Acknowledged())
 
     def decide_load(self, request: Request[changes.DecideLoad]) -> Reply[changes.LoadVerdict]:
         if not self._places.member_ids():
@@ -269,40 +245,3 @@ class Membership:
         """Another member cannot reach the controller, and asks for a lease; see :mod:`secateur.cluster.lease`."""
         answer = self._promises.asked(request.message.member, request.message.topology_version, lease_clock_s())
         return Reply(LeaseAnswer(answer.value))
-
-
-class KnownMetadata:
-    """Answers ``get_owners``, ``get_owner_pages``, ``get_ranges`` and ``get_plan``. Lives on the member's event loop.
-
-    Clients and other members ask so when they cannot reach the controller.
-
-    Args:
-        membership: Has the newest topology that the member acts on.
-        places: The definitions of its tables.
-        plans: The plans that it has run.
-    """
-
-    def __init__(self, membership: Membership, places: TableDirectory, plans: MemberPlans) -> None:
-        self._membership = membership
-        self._places = places
-        self._plans = plans
-
-    def topology(self, _: Request[GetOwners]) -> Reply[TopologyAnswer]:
-        """The owners of the newest topology."""
-        return Reply(TopologyAnswer(topology=self._membership.topology.outline))
-
-    def owner_pages(self, request: Request[GetOwnerPages]) -> Reply[OwnerPages]:
-        """Owners of a large group."""
-        return Reply(owner_pages(self._membership.topology, request.message))
-
-    def ranges(self, request: Request[GetRanges]) -> Reply[RangePages]:
-        """Ranges of a table."""
-        return Reply(range_pages(self._places.tables(), request.message))
-
-    def plan(self, request: Request[GetPlan]) -> Reply[PlanAnswer]:
-        """A plan that this member has run, for another one that has not."""
-        plan_id = request.message.plan_id
-        plan = self._plans.used(plan_id)
-        if plan is None:
-            raise TopologyChangedError(f"member {self._places.member_id} does not keep plan {plan_id}", plan=plan_id)
-        return Reply(PlanAnswer(plan.encoded()))

@@ -33,10 +33,8 @@ class Persistence:
     """Keeps the data of a member on disk. Lives on the member's event loop.
 
     Args:
-        cluster_id: The cluster.
         storage: What the member keeps: nothing until :meth:`begin`.
         log: Takes the records of changes once :meth:`begin` has returned.
-        copies: The state of the member's copies.
 
     Attributes:
         record: The newest record of the cluster on disk; None before the first.

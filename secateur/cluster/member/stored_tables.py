@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from concurrent.futures import Executor
 from contextlib import suppress
 
@@ -19,7 +19,7 @@ from secateur.cluster.peers import Peers
 from secateur.errors import PartitionLostError, TopologyChangedError
 from secateur.partitioning.tables.table import TableDef
 from secateur.protocol import catalog
-from secateur.protocol.catalog import CopiedTable, CopyTable
+from secateur.protocol.catalog import CatchUp, CopiedTable, CopyTable
 from secateur.protocol.message import Acknowledged
 from secateur.storage.member_store import MemberStore
 from secateur.wire import Reply, Request, decode_tables, encode_table
@@ -32,10 +32,6 @@ class MemberCopies:
     """Answers ``copy_table``, and gets copies. Lives on the member's event loop.
 
     They are copies of existing tables, for a member that joins; another member has the rows.
-
-    Args:
-        store: The tables of this member.
-        peers: The other members.
     """
 
     def __init__(self, store: MemberStore, peers: Peers) -> None:
@@ -56,27 +52,16 @@ class MemberCopies:
             else Reply(copied)
         )
 
-    async def catch_up(
-        self,
-        table: TableDef,
-        sources: Sequence[str],
-        *,
-        last_owned: Collection[int] = (),
-        is_current: bool,
-        newest: int = 0,
-    ) -> bool:
+    async def catch_up(self, table: TableDef, asked: CatchUp, last_owned: Collection[int] = ()) -> bool:
         """Have a table as another member has it: with its rows if it is replicated.
 
         Of a table with partitions, those that are here stay, and others do not come. A replicated table of which no
         member has a copy any more has no rows here, and reading it raises an error.
 
         Args:
-            table: The table.
-            sources: The members to ask, until one has it.
+            table: The table of the request.
+            asked: The request.
             last_owned: The partitions of which this member is the primary, or was the last owner.
-            is_current: Whether rows of a replicated table that are here are those of now.
-            newest: The number of the last publication of a table that no other member has, from which versions of its
-                data go on; 0 if that is not known.
 
         Returns:
             Whether the rows of a replicated table are here; True for any other.
@@ -86,9 +71,9 @@ class MemberCopies:
             Error: The other member could not be asked.
         """
         self._follow_ranges(table, last_owned)
-        if table.replicated and is_current and self._has_rows(table):
+        if table.replicated and asked.is_current and self._has_rows(table):
             return True
-        for source in sources:
+        for source in asked.sources:
             with suppress(PartitionLostError):  # it has no rows of a replicated table either
                 answer = await self._peers.peer(source).request(CopyTable(table.table_id))
                 rows = {_REPLICATED: decode_tables(answer.parts)} if table.replicated else {}
@@ -96,6 +81,7 @@ class MemberCopies:
                 return True
         if table.replicated:
             self._store.drop_partition(table.table_id, _REPLICATED)
+        newest = asked.newest
         if not newest and self._store.find(table.table_id) is not None:
             newest = self._store.data_version(table.table_id).published
         self._store.copy_table(table, {}, newest)
@@ -130,11 +116,6 @@ class StoredTables:
     """Answers the controller's requests about tables. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        replication: Knows the copies, and the newest topology.
-        copies: Fetches the rows of tables that others have already.
-        built_copies: The copies that were built while others write.
-        alterations: The alterations of tables that are under way.
         threads: What resolves definitions with many ranges.
     """
 
@@ -177,7 +158,7 @@ class StoredTables:
             await self._log.flushed()
         return Reply(Acknowledged())
 
-    async def catch_up(self, request: Request[catalog.CatchUp]) -> Reply[catalog.CaughtUp]:
+    async def catch_up(self, request: Request[CatchUp]) -> Reply[catalog.CaughtUp]:
         """Have a table that the other members have already; this member is about to join, or to return."""
         table = await resolved_table(request.message.table, self._threads)
         self._alterations.follow(table)
@@ -195,13 +176,7 @@ class StoredTables:
         if not table.replicated:
             group = table.scheme.affinity_group()
             last_owned = owned_by(self._places.member_id, self._replication.topology, group)
-        has_rows = await self._copies.catch_up(
-            table,
-            request.message.sources,
-            last_owned=last_owned,
-            is_current=request.message.is_current,
-            newest=request.message.newest,
-        )
+        has_rows = await self._copies.catch_up(table, request.message, last_owned)
         self._places.add_table(table)
         await self._recorded()
         return Reply(catalog.CaughtUp(has_rows))

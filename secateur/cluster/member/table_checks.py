@@ -22,7 +22,7 @@ from secateur.protocol.change_feed import BoundChanges, ReadChanges
 from secateur.protocol.changes import ROW_CHANGES, ChangeOnePartition, StageRows, WriteRows
 from secateur.protocol.many import ChangeMany, ExecuteMany, WriteMany
 from secateur.protocol.operations import Operation, OperationBase
-from secateur.protocol.query import Execute, ExecuteFirstStage, GetRows, Profile
+from secateur.protocol.query import Execute, GetRows
 from secateur.protocol.query_parts import SteppedQuery
 from secateur.protocol.snapshots import CloseSnapshot, OpenSnapshot, ReadSnapshot
 from secateur.protocol.tokens import Privilege
@@ -160,13 +160,7 @@ _OPEN: Final = frozenset(
 
 
 class MemberTableChecks:
-    """Looks at the requests of clients that may not do everything, before they are handled.
-
-    Args:
-        plans: Knows plans by their ids.
-        storage: Knows the tables, and the snapshots of them.
-        row_guards: Checks rows.
-    """
+    """Looks at the requests of clients that may not do everything, before they are handled."""
 
     def __init__(
         self,
@@ -180,10 +174,12 @@ class MemberTableChecks:
         self._tables = storage.places.tables
         self._row_guards = row_guards
         self._checks: dict[OperationBase, _Check] = {
-            Operation.EXECUTE: self._execute,
-            Operation.EXECUTE_FIRST_STAGE: self._execute_first_stage,
+            Operation.EXECUTE: lambda request, rights: self._read(request.message, rights),
+            Operation.EXECUTE_FIRST_STAGE: lambda request, rights: self._read_plans(
+                (request.message.plan,), request.message.params, rights
+            ),
             Operation.EXECUTE_MANY: self._execute_many,
-            Operation.PROFILE: self._profile,
+            Operation.PROFILE: lambda request, rights: self._read(request.message.run, rights),
             Operation.OPEN_SNAPSHOT: self._open_snapshot,
             Operation.READ_SNAPSHOT: self._use_snapshot,
             Operation.CLOSE_SNAPSHOT: self._use_snapshot,
@@ -195,7 +191,7 @@ class MemberTableChecks:
             Operation.WRITE_ROWS: self._write_rows,
             Operation.WRITE_MANY: self._write_many,
             Operation.STAGE_ROWS: self._stage_rows,
-            Operation.GET_RANGES: self._get_ranges,
+            Operation.GET_RANGES: lambda request, rights: check_ranges(self._tables(), request.message, rights),
         }
 
     def handle(self, request: Request[Any], rights: Rights, handler: Callable[[Request[Any]], Handled]) -> Handled:
@@ -212,9 +208,6 @@ class MemberTableChecks:
         checking = check(request, rights)
         return handler(request) if checking is None else _after(checking, request, handler)
 
-    def _execute(self, request: Request[Execute], rights: Rights) -> Awaitable[None] | None:
-        return self._read(request.message, rights)
-
     def _read(self, asked: Execute, rights: Rights) -> Awaitable[None] | None:
         # The parts of a query in steps have its parameters, and behind them the values of the steps before.
         return self._read_plans((asked.plan, *_plans_of(asked.steps)), asked.params, rights)
@@ -227,12 +220,6 @@ class MemberTableChecks:
                 check_plan(plan, params, rights, self._table)
 
         return self._with_plans((asked.plan,), check)
-
-    def _execute_first_stage(self, request: Request[ExecuteFirstStage], rights: Rights) -> Awaitable[None] | None:
-        return self._read_plans((request.message.plan,), request.message.params, rights)
-
-    def _profile(self, request: Request[Profile], rights: Rights) -> Awaitable[None] | None:
-        return self._read(request.message.run, rights)
 
     def _open_snapshot(self, request: Request[OpenSnapshot], rights: Rights) -> Awaitable[None] | None:
         # Partitions that the snapshot has already are answered as they are.
@@ -326,9 +313,6 @@ class MemberTableChecks:
         for payload in payloads:
             rows = await asyncio.to_thread(decode_rows, payload)
             self._row_guards.check(rights, table, kind, rows)
-
-    def _get_ranges(self, request: Request[GetRanges], rights: Rights) -> None:
-        check_ranges(self._tables(), request.message, rights)
 
     def _read_plans(self, plan_ids: Sequence[str], params: Sequence[Any], rights: Rights) -> Awaitable[None] | None:
         return self._with_plans(plan_ids, lambda plan: check_plan(plan, params, rights, self._table))

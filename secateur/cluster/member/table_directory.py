@@ -18,7 +18,6 @@ class TableDirectory:
     """The state that direct writes and loads on a member share. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
         lease: Until when it may count on being the primary of its partitions; none ends where nothing is given.
         limits: How long writes wait; None for the defaults.
     """

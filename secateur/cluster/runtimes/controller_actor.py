@@ -20,7 +20,6 @@ class ControllerActor:
     One that Ray has started anew waits too, unless nobody listens at the address: it goes on from what members keep.
 
     Args:
-        settings: The settings of the cluster.
         is_on_one_machine: Whether all processes of the cluster are on one.
         is_cold_start: Whether the cluster goes on from what is on disk.
         address: ``host:port`` of the controller that runs, for one that waits; "" for the first one.

@@ -23,11 +23,7 @@ _STOP_S: Final = 10.0
 
 
 class EmbeddedRuntime:
-    """Runs a cluster inside this process.
-
-    Args:
-        settings: The settings of the cluster.
-    """
+    """Runs a cluster inside this process."""
 
     name = "embedded"
 

@@ -35,7 +35,6 @@ class RayRuntime:
     """Runs a cluster on Ray: the one that this process is connected to, that of ``ray_address``, or a private one.
 
     Args:
-        settings: The settings of the cluster.
         is_running: Whether it runs already, and this process is connected to its Ray.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scripted_members import Failures, ScriptedMembers
 
-from secateur.cluster.controller import TableAlterer
+from secateur.cluster.controller import alter_table
 from secateur.errors import (
     DeadlineError,
     Error,
@@ -36,7 +36,7 @@ ABORTED = [*PREPARED, *[AbortAlter] * 2]
 def change(members: ScriptedMembers) -> None:
     """Change the ranges, and check that every request says which change of which table it belongs to."""
     try:
-        asyncio.run(TableAlterer(members).change(TABLE, HOSTED))
+        asyncio.run(alter_table(members, TABLE, HOSTED))
     finally:
         load_id = members.calls[0][1].load_id
         for member, message in members.calls:

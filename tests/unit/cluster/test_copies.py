@@ -23,7 +23,7 @@ from secateur.partitioning.schemes import (
 )
 from secateur.partitioning.tables import Column, TableDef
 from secateur.partitioning.types import parse_type
-from secateur.protocol import CopyTable, Operation, Role
+from secateur.protocol import CatchUp, CopyTable, Operation, Role
 from secateur.storage import MemberStore
 from secateur.wire import Answer, PeerInfo, Request
 
@@ -57,7 +57,7 @@ def test_it_has_the_ranges_of_now(hosted: list[int], last_owned: list[int], expe
         store, peers = MemberStore(), Peers("m1", Role.MEMBER, ClusterSettings())
         store.create_table(TABLE, hosted)
         after = changed(AddRange(RangeSpec((20,), (30,))), DropRange(RangeSpec((10,), (20,))))
-        await MemberCopies(store, peers).catch_up(after, (), last_owned=last_owned, is_current=True)
+        await MemberCopies(store, peers).catch_up(after, CatchUp(b"", (), is_current=True), last_owned)
         return list(store.hosted(TABLE.table_id))
 
     assert asyncio.run(main()) == expected
@@ -114,7 +114,7 @@ def test_replicated_rows_come_from_one_that_has_them(
 ) -> None:
     store, names = store_with(mine), [f"m{number}" for number in range(2, 2 + len(others))]
     stores = {name: store_with(rows, published=7) for name, rows in zip(names, others, strict=True)}
-    catch_up = MemberCopies(store, OtherMembers(stores)).catch_up(EVERYWHERE, names, is_current=is_current)
+    catch_up = MemberCopies(store, OtherMembers(stores)).catch_up(EVERYWHERE, CatchUp(b"", tuple(names), is_current))
     assert asyncio.run(catch_up) is (expected is not None)
     found = store.relation(EVERYWHERE.table_id, [0])["n"].to_pylist() if store.hosted(EVERYWHERE.table_id) else None
     assert found == expected
@@ -132,5 +132,5 @@ def test_versions_go_on_from_the_last_load_where_no_other_member_is_left(
         store.create_table(table, [])
         store.set_published(table.table_id, mine)
     copies = MemberCopies(store, OtherMembers({}))
-    asyncio.run(copies.catch_up(table, (), is_current=False, newest=newest))
+    asyncio.run(copies.catch_up(table, CatchUp(b"", (), newest=newest)))
     assert store.data_version(table.table_id).published == expected

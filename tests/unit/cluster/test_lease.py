@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from secateur.cluster.lease import (
-    AskController,
     AskPeers,
     LeaseHolder,
     LeaseOutcome,
@@ -222,18 +221,12 @@ class Member(Process):
 
     def renew(self) -> None:
         if not self.is_out:
-            self.carry_out(self.holder.renew(self.now_s))
+            asked_s = self.now_s
+            self.ask("c", lambda answer: self.carry_out(self.holder.controller_answered(asked_s, answer, self.now_s)))
 
     def carry_out(self, effects: list[Any]) -> None:
         for effect in effects:
             match effect:
-                case AskController(asked_s):
-                    self.ask(
-                        "c",
-                        lambda answer, asked_s=asked_s: self.carry_out(
-                            self.holder.controller_answered(asked_s, answer, self.now_s)
-                        ),
-                    )  # type: ignore[misc]
                 case AskPeers(_, peers):
                     for peer in peers:
                         self.ask(

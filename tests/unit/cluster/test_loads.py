@@ -28,6 +28,7 @@ from secateur.protocol import (
     PreparedRows,
     PrepareLoad,
     PublishPreparedLoad,
+    TableUse,
     WorkedOut,
     WorkOutChange,
 )
@@ -39,7 +40,7 @@ LOAD = LoadPublication(
 
 
 REPLIES: dict[type[Message[Any]], Any] = {
-    CloseForChange: Acknowledged(),
+    CloseForChange: TableUse(False),
     PrepareLoad: PreparedRows(rows=20, rows_counted=10, rows_removed=0),
     PublishPreparedLoad: Acknowledged(),
     AbortStagedLoad: LoadDropped(True),
@@ -166,7 +167,7 @@ def test_a_change_is_worked_out_once_all_gates_are_closed_and_then_published() -
     members = working_out(WorkedOut(3, {1: [0, 2], 0: [1]}))
     assert change_whole(members).rows == 3
     assert members.asked == [*CLOSED, WorkOutChange, *PREPARED, *PUBLISHED]
-    assert members.calls[2] == ("m2", WorkOutChange("load", 7, "plan", [5], False, "refused", "returning", True, True))
+    assert members.calls[2] == ("m2", WorkOutChange(ASKED))
     assert parts(members) == {"m1": [(0, [1]), (1, [0, 2])], "m2": [(1, [0, 2])]}
     assert told(members) == {"m1": 3, "m2": 3}, "members count a row that moves twice, and one that goes not at all"
 

@@ -38,7 +38,7 @@ from secateur.protocol import (
     Acknowledged,
     CatchUp,
     CaughtUp,
-    CloseIfUnused,
+    CloseForChange,
     CreateStoredTable,
     DropStoredTable,
     LoadDropped,
@@ -79,7 +79,7 @@ class FakePeers(Peers):
         if failure is not None:
             raise failure
         match message:
-            case CloseIfUnused():
+            case CloseForChange():
                 return TableUse(member_id not in self.users)
             case AbortStagedLoad():
                 return LoadDropped(True)
@@ -222,7 +222,7 @@ def test_an_unused_table_goes_if_it_is_the_one_that_was_created(table_id: int) -
 
     world = run(both)
     assert len(world.state.catalog.tables()) == table_id - 1
-    asked = [CreateStoredTable, CloseIfUnused, DropStoredTable, AbortStagedLoad]
+    asked = [CreateStoredTable, CloseForChange, DropStoredTable, AbortStagedLoad]
     assert world.asked("m1") == (asked if table_id == 1 else asked[:1])
 
 
@@ -235,14 +235,14 @@ def test_a_table_that_one_member_knows_to_be_used_stays() -> None:
     world = run(used)
     assert [table.name for table in world.state.catalog.tables()] == ["t"]
     assert all(
-        world.asked(member) == [CreateStoredTable, CloseIfUnused, AbortStagedLoad] for member in ("m1", "m2", "m3")
+        world.asked(member) == [CreateStoredTable, CloseForChange, AbortStagedLoad] for member in ("m1", "m2", "m3")
     )
 
 
 def test_every_member_lets_writes_in_again_if_one_cannot_be_asked() -> None:
     async def failing(world: World) -> None:
         await create(world)
-        world.peers.failures["m2", CloseIfUnused] = DeadlineError("too slow")
+        world.peers.failures["m2", CloseForChange] = DeadlineError("too slow")
         with pytest.raises(DeadlineError, match="too slow"):
             await drop_unused(world)
 
@@ -255,7 +255,7 @@ def test_every_member_lets_writes_in_again_if_one_cannot_be_asked() -> None:
 def test_survivors_decide_about_a_table_only_if_they_have_all_of_it(backups: int) -> None:
     async def with_a_loss(world: World) -> None:
         await world.commands.create(structs.replace(TABLE, backups=backups), if_not_exists=False)
-        world.peers.failures["m2", CloseIfUnused] = MemberLostError("gone", member="m2")
+        world.peers.failures["m2", CloseForChange] = MemberLostError("gone", member="m2")
         world.peers.gone.add("m2")
         assert await drop_unused(world) is bool(backups)
 

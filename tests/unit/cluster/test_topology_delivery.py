@@ -31,9 +31,12 @@ class Members:
     "failure", [MemberLostError("the connection broke"), OSError("no route"), KeyError("m1")], ids=["ours", "os", "bug"]
 )
 def test_a_member_is_reached_whatever_error_an_earlier_try_ended_with(failure: Exception) -> None:
+    async def rest() -> bytes:
+        return b"the rest"
+
     async def run() -> None:
         delivery = TopologyDelivery(Members(failure), pause_s=0.0)
-        delivery.send(Topology(2, (MemberAddress("m1", "127.0.0.1", 1),), {}))
+        delivery.send(Topology(2, (MemberAddress("m1", "127.0.0.1", 1),), {}), rest)
         try:
             async with asyncio.timeout(5):
                 await delivery.reached()

@@ -64,9 +64,6 @@ class TenantGate:
     """Lives on the event loop of a member.
 
     Args:
-        accounts: The accounts of its tenants.
-        admissions: The turns of their statements.
-        results: The results that they read.
         clock: Seconds that only grow.
         loop_clock: Seconds of processor time of the event loop.
     """

@@ -16,12 +16,7 @@ _BYTES_MAX: Final = 16 << 20
 
 
 class MemberChangeFeeds:
-    """Answers ``read_changes`` and ``bound_changes``. Lives on the member's event loop.
-
-    Args:
-        storage: What this member keeps.
-        copies: Knows the last change of each partition, and which changes are acknowledged.
-    """
+    """Answers ``read_changes`` and ``bound_changes``. Lives on the member's event loop."""
 
     def __init__(self, storage: MemberStorage, copies: Replication) -> None:
         self._store = storage.store

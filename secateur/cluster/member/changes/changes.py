@@ -91,11 +91,7 @@ class MemberChanges:
     """Answers ``change_one_partition`` and ``stage_change`` requests. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        plans: The plans.
-        replication: Changes a partition and its copies, or stages the changes of several.
         executor: Threads for kernel calls.
-        row_guards: Checks rows that principals under row policies write.
         waiting_max: Changes that wait for one partition; one more is refused.
 
     Attributes:
@@ -259,7 +255,7 @@ class MemberChanges:
             TopologyChangedError: This member is not the primary of a partition; nothing was staged.
             Error: The statement fails on these rows.
         """
-        asked = request.message
+        asked, wanted = request.message.change, request.message.partitions
         plan = await self._plans.plan(asked.plan)
         params = await self._plans.with_values(plan, asked.params)
         pruning, finding = asked.pruning, _finding(asked.operation)
@@ -268,7 +264,6 @@ class MemberChanges:
                 "row changes on several partitions are worked out by one member for all of them, with work_out_change"
             )
         check_versions(self._store, plan)
-        wanted: Sequence[int] = asked.partitions
         partitions = [wanted, *bound_partitions(plan, params, pruning=pruning)[1:]]
         load_id, table_id = asked.load_id, plan.scans[0].table_id
         self._places.backups(table_id, wanted)

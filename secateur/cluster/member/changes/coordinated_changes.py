@@ -34,7 +34,6 @@ from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBat
 from secateur.partitioning.topology.topology import Topology
 from secateur.protocol import changes as protocol
 from secateur.protocol.access import WriteKind
-from secateur.protocol.message import Acknowledged
 from secateur.protocol.metrics import StageWork
 from secateur.storage.change import MixedAttempt
 from secateur.wire import Reply, Request, encode_table
@@ -43,15 +42,10 @@ _RETURNED = "returned"
 
 
 class MemberCoordinatedChanges:
-    """Answers ``close_for_change``, ``work_out_change`` and ``get_returned_rows``. Lives on the member's event loop.
+    """Answers ``work_out_change`` and ``get_returned_rows``. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        statements: Runs queries.
-        loads: Its latches, and the way to the backups.
-        peers: The other members.
         executor: Threads for kernel calls.
-        row_guards: Checks rows that principals under row policies write.
     """
 
     def __init__(
@@ -74,12 +68,6 @@ class MemberCoordinatedChanges:
         self._executor = executor
         self._returned = KeptResults()
 
-    async def close(self, request: Request[protocol.CloseForChange]) -> Reply[Acknowledged]:
-        """Let no other write to a table in until the load is published or aborted."""
-        asked = request.message
-        async with self._loads.closed_unless_failed(asked.load_id, asked.table_id, request.peer):
-            return Reply(Acknowledged())
-
     async def work_out(self, request: Request[protocol.WorkOutChange]) -> Reply[protocol.WorkedOut]:
         """Run the query for the row changes and stage what is to be written, here and at the other owners.
 
@@ -92,7 +80,7 @@ class MemberCoordinatedChanges:
                 aborted, as after every other error.
             Error: The statement fails on these rows.
         """
-        asked = request.message
+        asked = request.message.change
         plan = await self._plans.plan(asked.plan)
         topology, table = self._places.place(asked.table_id)
         params: Sequence[Any] = asked.params

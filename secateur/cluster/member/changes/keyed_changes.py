@@ -82,8 +82,6 @@ class KeyedChanges:
     """Makes changes of single rows by their keys. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        writes: Changes a partition and its copies.
         turns: The turns of the changes that take longer, which are not overtaken.
     """
 

@@ -23,7 +23,6 @@ from secateur.cluster.termination_protocol import LoadProgress
 from secateur.cluster.write_latch import LoadLeases
 from secateur.errors import ProtocolError
 from secateur.protocol import changes
-from secateur.protocol.catalog import CloseIfUnused, TableUse
 from secateur.protocol.message import Acknowledged
 from secateur.storage.block import message_bytes
 from secateur.storage.change import ChangeOperation
@@ -36,15 +35,9 @@ _MERGE_NOTHING: Final = (ChangeOperation.OVERWRITE, ChangeOperation.OVERWRITE_RA
 class MemberLoads:
     """Answers ``stage_rows``, ``stage_copy``, ``prepare_load``, ``publish_prepared_load`` and ``abort_staged_load``.
 
-    And ``close_if_unused``, of a table that is to go again unless it gets rows.
-
-    Lives on the member's event loop.
+    And ``close_for_change``, which comes before changes that one member works out. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        peers: The other members.
-        replication: Knows when what is here is all there is.
-        leases: The latches that are closed.
         executor: Threads for sorting and merging.
         abandoned_after_s: Seconds without a row after which a load that is not being published is dropped.
     """
@@ -164,11 +157,11 @@ class MemberLoads:
             self._leases.release(load_id)
             raise
 
-    async def close_if_unused(self, request: Request[CloseIfUnused]) -> Reply[TableUse]:
-        """Let no write to a table in until the load of this id is aborted, and tell whether there was one."""
+    async def close(self, request: Request[changes.CloseForChange]) -> Reply[changes.TableUse]:
+        """Let no other write to a table in until the load is published or aborted, and tell whether there was one."""
         asked = request.message
         async with self.closed_unless_failed(asked.load_id, asked.table_id, request.peer):
-            return Reply(TableUse(self._is_unused(asked.table_id)))
+            return Reply(changes.TableUse(self._is_unused(asked.table_id)))
 
     def _is_unused(self, table_id: int) -> bool:
         """Whether a table never got a row, by the numbers of loads and changes, which copies that moved have too."""

@@ -96,10 +96,6 @@ def _slices(rows: pa.Table, parts: Sequence[Sequence[int]]) -> Iterable[tuple[in
 class MemberWrites:
     """Answers ``write_rows`` and ``write_many`` requests. Lives on the member's event loop.
 
-    Args:
-        storage: What this member keeps.
-        replication: The way to the copies.
-
     Attributes:
         together: That of the replication.
     """

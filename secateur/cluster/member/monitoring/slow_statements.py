@@ -49,7 +49,6 @@ class SlowStatements:
     """Writes the lines. Lives on the event loop of a member.
 
     Args:
-        member_id: The member.
         describe: Asks the controller about a statement that has ended.
         start: Begins a task of the member, given its name: one that waits for an answer.
     """

@@ -100,7 +100,6 @@ class StatementLog:
     """The log of the statements that one member executed. Lives on its event loop.
 
     Args:
-        member_id: The member.
         is_waiting: Whether a statement waits for its turn, by the task that works on it.
         ended_max: The number of ended statements that are kept, beside the slowest of each minute before them.
         is_system: Whether the plan of an id reads system tables only.

@@ -36,10 +36,6 @@ class StoredStats:
     """Answers ``get_member_stats``, ``get_vitals`` and ``look_at_statistics``. Lives on the member's event loop.
 
     Args:
-        storage: What the member keeps.
-        counts: The counts of its requests.
-        jobs: Its engine.
-        admissions: The statements that run and wait.
         statement_totals: Gives what its statements have come to.
     """
 

@@ -31,7 +31,6 @@ class TenantLedger:
     """Lives on the event loop of a member.
 
     Args:
-        accounts: The accounts of the tenants.
         clock: Seconds since the epoch.
         tenants_max: The number of tenants that have a line of their own in an hour.
     """

@@ -56,7 +56,6 @@ class UnconfirmedPublications:
     **Invariant**: when an answer with the rows of a publication is sent, no member answers with those of before.
 
     Args:
-        members: How to reach the other members.
         other_ids: Gives their ids, as of the newest topology.
         start: Begins to ask them, in the background.
         wait_max_s: Seconds that a reader waits.
@@ -152,8 +151,6 @@ class Acknowledgements:
 
     Args:
         storage: Knows which changes are on disk, and how long a write waits for a copy that does not answer.
-        replicas: The copies here.
-        publications: The publications of replicated tables that other members may not have made yet.
     """
 
     def __init__(self, storage: MemberStorage, replicas: Replicas, publications: UnconfirmedPublications) -> None:

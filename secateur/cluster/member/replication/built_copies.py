@@ -55,9 +55,6 @@ class BuiltCopies:
     Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        peers: The other members.
-        replication: Keeps copies equal.
         executor: Threads for sorting and for making bytes.
     """
 

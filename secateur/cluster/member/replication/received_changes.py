@@ -28,10 +28,6 @@ class ReceivedChanges:
     """Answers what primaries ask of copies. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        replicas: The copies here.
-        sent: Learns that a copy here is not the primary any more.
-        recorded: Writes changes down.
         check_settled: Raises while this member settles loads that were under way when it ended.
     """
 

@@ -22,9 +22,6 @@ CopyKey: TypeAlias = tuple[int, int]
 class Replicas(dict[CopyKey, Replica]):
     """The state of each copy, by table and partition. Lives on the member's event loop.
 
-    Args:
-        storage: What this member keeps.
-
     Attributes:
         topology: The newest one that the copies follow.
         counted: Copies that writes wait for ahead of the topology, with their members.
@@ -81,9 +78,6 @@ class RecordedChanges:
     """Writes the records. Lives on the member's event loop.
 
     Changes of copies go to the log of the member, and to the change feeds of its partitions.
-
-    Args:
-        storage: Has the change feeds, the recent changes and the log.
     """
 
     def __init__(self, storage: MemberStorage) -> None:

@@ -45,8 +45,6 @@ class Replication:
     """Keeps copies equal. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        peers: The other members.
         out_of_sync: Has the cluster count a member out as a holder of a partition, by table, partition and member.
 
     Attributes:

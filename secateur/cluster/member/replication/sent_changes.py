@@ -38,11 +38,6 @@ class SentChanges:
     """Sends the changes and hears the answers. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        replicas: The copies here.
-        peers: The other members.
-        acknowledgements: Has writers and readers wait for the copies.
-        background: Runs what is sent later.
         out_of_sync: Has the cluster count a member out as a holder of a partition, by table, partition and member.
     """
 
@@ -280,9 +275,6 @@ class _SettledNotices:
     loop.
 
     Args:
-        replicas: The copies here, by table and partition.
-        peers: The other members.
-        background: Runs what is sent.
         after_s: Seconds between a confirmation and the notice.
     """
 
@@ -336,10 +328,6 @@ class Learners:
     """The members that learn partitions of which this one is the primary. Lives on the member's event loop.
 
     Copies are built while others write: their members get every change, and writes wait for them in the end.
-
-    Args:
-        replicas: The copies here.
-        sent: Sends them the changes.
     """
 
     def __init__(self, replicas: Replicas, sent: SentChanges) -> None:

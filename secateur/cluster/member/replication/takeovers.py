@@ -29,16 +29,7 @@ _PAUSE_MAX_S: Final = 0.5
 
 
 class Takeovers:
-    """Opens new primaries for writes. Lives on the member's event loop.
-
-    Args:
-        replicas: The copies here.
-        peers: The other members.
-        acknowledgements: Has writers and readers wait for the copies.
-        sent: Sends the other copies what they lack.
-        received: Makes the changes that others have and this copy lacks.
-        background: Runs what asks the other copies.
-    """
+    """Opens new primaries for writes. Lives on the member's event loop."""
 
     def __init__(
         self,

@@ -56,11 +56,6 @@ async def in_some_form(plan: SelectPlan, run: Callable[[SelectPlan], Awaitable[T
 class DistributedStatements:
     """Starts the jobs of statements. Lives on the member's event loop.
 
-    Args:
-        storage: What this member keeps.
-        jobs: Its engine.
-        admissions: The turns of the statements of clients.
-
     Attributes:
         misses: Counts the scans whose estimates were badly wrong.
     """

@@ -55,8 +55,6 @@ class ExternalReads:
     """Reads external tables. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
-        jobs: Its engine.
         executor: Threads in which connectors are asked for their columns and partitions.
         fetch: Gets an external table from the controller by its id.
     """

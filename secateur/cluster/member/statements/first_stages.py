@@ -64,11 +64,8 @@ class FirstStages:
     """Answers those who combine the rows of several owners. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        prepared: The plans, and this member's view of the cluster.
         native: Learns what clients ask for; None where there is no native executor.
         threads: For kernel calls over few rows that are not certain to be short.
-        acknowledged: As :data:`~secateur.cluster.member.statements.reads.Acknowledgements`.
     """
 
     def __init__(

@@ -49,7 +49,6 @@ class KeyReads:
     """Answers ``get_rows`` requests. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
         acknowledged: Waits until the changes that readers of some partitions see now are acknowledged; None if they
             are.
     """

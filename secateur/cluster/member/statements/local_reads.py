@@ -42,9 +42,6 @@ class LocalReads:
     """Answers reads over rows of this member. Lives on its event loop.
 
     Args:
-        storage: What this member keeps.
-        admissions: The turns of the statements of clients.
-        threads: For kernel calls.
         limits: How many bytes a call reads at a time where it may read part by part.
     """
 

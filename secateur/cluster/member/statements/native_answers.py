@@ -80,14 +80,6 @@ class NativeAnswers:
 
     What it has learned is good for one view of the cluster.
 
-    Args:
-        module: The native part.
-        storage: What the member keeps.
-        acknowledgements: Knows which changes are acknowledged.
-        counts: Counts requests.
-        log: Lists statements.
-        prepared: The plans, and this member's view of the cluster.
-
     Attributes:
         executor: The executor: ``answer(frame, peer)`` returns the frame of the answer, or None and has changed
             nothing. Where ``tenants`` are set, it keeps to their shares, and adds to their accounts.

@@ -138,11 +138,7 @@ class PreparedStatements:
     """Finds the partitions of the executions of plans. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
         connections: The controller, which has the rows of system tables.
-        plans: The plans.
-        jobs: Its engine, which reads external tables.
-        threads: For kernel calls, and for connectors.
 
     Attributes:
         plans: As given.

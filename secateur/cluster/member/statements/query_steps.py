@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, Protocol, assert_never
+from typing import Any, Final, NamedTuple, assert_never
 
 import pyarrow as pa
 from msgspec.structs import replace
@@ -59,29 +59,7 @@ class PartResult(NamedTuple):
     narrowed: NarrowedScans | None = None
 
 
-class QueryParts(Protocol):
-    """Runs the parts of one query."""
-
-    is_profiled: bool
-
-    async def plan(self, plan_id: str) -> SelectPlan:
-        """A plan by its id."""
-        ...
-
-    async def run(self, asked: Execute, *, has_rows: bool) -> PartResult:
-        """Run a part, in steps if it has some and they are due; ``has_rows`` as for :func:`run_in_steps`."""
-        ...
-
-    async def requirements(self, asked: Execute) -> ReadRequirements:
-        """The partitions and rows that a part has to read."""
-        ...
-
-    def compare(self, step: QueryStep, plan: SelectPlan, found: int) -> None:
-        """Hear how many values a step found, to compare the number with its estimate."""
-        ...
-
-
-async def run_in_steps(asked: Execute, parts: QueryParts, *, has_rows: bool = True) -> PartResult:
+async def run_in_steps(asked: Execute, parts: CoordinatedQuery, *, has_rows: bool = True) -> PartResult:
     """Run the steps, then the rest with their values.
 
     The query runs undivided when a step has more values than are worth sending, or an error that the whole may not
@@ -141,11 +119,13 @@ async def run_in_steps(asked: Execute, parts: QueryParts, *, has_rows: bool = Tr
     return combined_result([*found, last])
 
 
-async def _joins_many(plan_id: str, parts: QueryParts) -> bool:
+async def _joins_many(plan_id: str, parts: CoordinatedQuery) -> bool:
     return len((await parts.plan(plan_id)).scans) > _JOINED_MAX
 
 
-async def _undivided(asked: Execute, found: Sequence[PartResult], parts: QueryParts, *, has_rows: bool) -> PartResult:
+async def _undivided(
+    asked: Execute, found: Sequence[PartResult], parts: CoordinatedQuery, *, has_rows: bool
+) -> PartResult:
     """The query as a whole, with the cost of the steps that were for nothing."""
     unused = [
         step._replace(
@@ -214,10 +194,7 @@ class SteppedQueries:
     """Answers ``execute`` and ``profile`` requests for queries in steps. Lives on the member's event loop.
 
     Args:
-        member_id: This member.
         statements: Runs what is run here; counts the steps whose estimates were badly wrong.
-        peers: The other members.
-        admission: The turns of the statements of clients.
     """
 
     def __init__(
@@ -271,18 +248,22 @@ class CoordinatedQuery:
         self._peer = peer
 
     async def plan(self, plan_id: str) -> SelectPlan:
+        """A plan by its id."""
         return await self._queries.statements.prepared.plans.plan(plan_id)
 
     async def requirements(self, asked: Execute) -> ReadRequirements:
+        """The partitions and rows that a part has to read."""
         plan = await self.plan(asked.plan)
         return await self._queries.statements.prepared.requirements(
             plan, Execute(plan.plan_id, asked.params, asked.pruning)
         )
 
     def compare(self, step: QueryStep, plan: SelectPlan, found: int) -> None:
+        """Hear how many values a step found, to compare the number with its estimate."""
         self._queries.statements.misses.compare(step, plan, found)
 
     async def run(self, asked: Execute, *, has_rows: bool) -> PartResult:
+        """Run a part, in steps if it has some and they are due; ``has_rows`` as for :func:`run_in_steps`."""
         steps, backoff = asked.steps, self._queries.backoff
         # A part whose rows have to be in a certain state is run undivided: its own steps would read in another one.
         if steps is None or asked.mark is not None or asked.since is not None:

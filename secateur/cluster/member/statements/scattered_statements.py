@@ -61,16 +61,7 @@ class ScatteredRows(msgspec.Struct, frozen=True):
 
 
 class ScatteredStatements:
-    """Runs statements by scatter. Lives on the member's event loop.
-
-    Args:
-        storage: What this member keeps.
-        peers: The other members.
-        first_stages: Runs the first stage over rows of this member.
-        admissions: The turns of the statements of clients.
-        threads: For kernel calls.
-        acknowledged: As :data:`~secateur.cluster.member.statements.reads.Acknowledgements`.
-    """
+    """Runs statements by scatter. Lives on the member's event loop."""
 
     def __init__(
         self,

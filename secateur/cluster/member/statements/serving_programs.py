@@ -210,8 +210,6 @@ class ServingPrograms:
     A program is good for one view of the cluster.
 
     Args:
-        storage: What this member keeps.
-        prepared: The plans, and this member's view of the cluster.
         native: Learns what is executed; None where there is no native executor.
     """
 

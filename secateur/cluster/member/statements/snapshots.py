@@ -47,11 +47,7 @@ class MemberSnapshots:
     """Answers ``open_snapshot``, ``read_snapshot`` and ``close_snapshot``. Lives on the member's event loop.
 
     Args:
-        storage: The partitions, and the snapshots of them.
-        prepared: Has the plans, and knows which partitions are this member's.
-        copies: Knows which changes are acknowledged.
         admissions: Reads take their turn as statements do.
-        threads: For kernel calls.
     """
 
     def __init__(

@@ -59,13 +59,6 @@ class StatementRunner:
     """Answers ``execute`` and ``profile`` requests. Lives on the member's event loop.
 
     Args:
-        storage: What this member keeps.
-        connections: The controller and the other members.
-        copies: Knows which changes are acknowledged.
-        plans: The plans.
-        jobs: Its engine, for statements that need other members.
-        admissions: The turns of the statements of clients.
-        threads: For kernel calls.
         native: Makes the native executor; None where there is none.
 
     Attributes:

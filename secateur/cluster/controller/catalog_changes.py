@@ -1,9 +1,10 @@
-"""CREATE and DROP of views, types and external tables: first at the members, then in the catalog."""
+"""Changes of the catalog that give no member a table: members hear of views, types and external tables first."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from secateur.cluster.controller.catalog import Catalog
@@ -12,8 +13,7 @@ from secateur.connectors.external.connector import connector_carries_code
 from secateur.errors import LimitExceededError, PartitionLostError, SerializationError, TopologyChangedError
 from secateur.partitioning.pruning.row_predicate import OpenPredicate
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.table import Column, ExternalTable, NamedType, TableDef
-from secateur.planner.views import ViewDef
+from secateur.partitioning.tables.table import Column, ExternalTable, TableDef
 from secateur.protocol.catalog import (
     AdoptViews,
     DescribeConnector,
@@ -25,15 +25,27 @@ from secateur.protocol.catalog import (
 from secateur.wire import Reply, Request
 
 
-async def adopt(state: ClusterState, catalog: Catalog) -> None:
-    """Take over other views, types or external tables.
+async def change_catalog(state: ClusterState, change: Callable[[Catalog], Catalog]) -> None:
+    """Take over another catalog, for which no member has to make or change a table.
 
     **Invariant**: once the catalog has changed, no member runs a plan that was made of a view, a type or an external
     table as it was before: every member that stays has received the change by then, and the lease of every other member
     has ended.
+
+    Args:
+        state: The catalog, and the way to the members.
+        change: Makes the new catalog of that of now; the same one for no change.
+
+    Raises:
+        Error: As ``change``.
     """
-    await tell(state, catalog)
-    state.catalog = catalog
+    async with state.changing:
+        before = state.catalog
+        after = change(before)
+        if after.adopted_ids != before.adopted_ids:
+            await tell(state, after)
+        if after is not before:
+            state.catalog = after
 
 
 async def tell(state: ClusterState, catalog: Catalog) -> None:
@@ -41,58 +53,6 @@ async def tell(state: ClusterState, catalog: Catalog) -> None:
     known = AdoptViews(catalog.version, catalog.adopted_ids)
     await state.call_all(lambda _: known)
     await state.all_reached()
-
-
-class ViewCommands:
-    """Carries out what concerns views and named types. Lives on the controller's event loop.
-
-    Args:
-        state: The catalog, and the way to the members.
-    """
-
-    def __init__(self, state: ClusterState) -> None:
-        self._state = state
-
-    async def create(self, view: ViewDef, *, or_replace: bool, if_not_exists: bool) -> None:
-        """Give a query a name.
-
-        Raises:
-            TableExistsError: The name is taken.
-        """
-        async with self._state.changing:
-            if not if_not_exists or view.name.casefold() not in self._state.catalog.views:
-                await adopt(self._state, self._state.catalog.with_view(view, or_replace=or_replace))
-
-    async def drop(self, name: str, *, if_exists: bool) -> None:
-        """Forget a view.
-
-        Raises:
-            UnknownTableError: There is no such view; or it is a table.
-        """
-        async with self._state.changing:
-            catalog = self._state.catalog
-            if not if_exists or name.casefold() in catalog.views or catalog.find(name) is not None:
-                await adopt(self._state, catalog.without_view(name))
-
-    async def create_type(self, named: NamedType, *, or_replace: bool, if_not_exists: bool) -> None:
-        """Give a type a name.
-
-        Raises:
-            ProgrammingError: The name is taken.
-        """
-        async with self._state.changing:
-            if not if_not_exists or named.name.casefold() not in self._state.catalog.types:
-                await adopt(self._state, self._state.catalog.with_type(named, or_replace=or_replace))
-
-    async def drop_type(self, name: str, *, if_exists: bool) -> None:
-        """Forget the name of a type.
-
-        Raises:
-            ProgrammingError: There is no such type, or a column of a table has it.
-        """
-        async with self._state.changing:
-            if not if_exists or name.casefold() in self._state.catalog.types:
-                await adopt(self._state, self._state.catalog.without_type(name))
 
 
 _CONNECTOR_BYTES_MAX: Final = 4 << 20
@@ -103,7 +63,6 @@ class ExternalTableCommands:
     """Carries out what concerns external tables. Lives on the controller's event loop.
 
     Args:
-        state: The catalog, and the way to the members.
         allow_code: Whether connectors may be code.
     """
 
@@ -140,25 +99,14 @@ class ExternalTableCommands:
                 f"the connector of table {name} is code, and this cluster accepts no code: start it with"
                 " allow_code=True and a token, or use a connector that is delivered with secateur"
             )
-        if if_not_exists and self._state.catalog.external_table(name) is not None:
+        with_table = partial(Catalog.with_external_table, or_replace=or_replace, if_not_exists=if_not_exists)
+        catalog = self._state.catalog
+        if with_table(catalog, _described(name, (), connector, "", sql)) is catalog:
             return
-        self._state.catalog.with_external_table(_described(name, (), connector, "", sql), or_replace=or_replace)
         described = await self._state.call(self._member(), DescribeConnector(name, connector))
-        async with self._state.changing:
-            if if_not_exists and self._state.catalog.external_table(name) is not None:
-                return
-            kept = connector if described.settled is None else described.settled
-            table = _described(name, described.columns, kept, described.title, sql)
-            await adopt(self._state, self._state.catalog.with_external_table(table, or_replace=or_replace))
-
-    async def drop(self, name: str) -> None:
-        """Forget an external table. What it read stays.
-
-        Raises:
-            UnknownTableError: There is no such table.
-        """
-        async with self._state.changing:
-            await adopt(self._state, self._state.catalog.without_external_table(name))
+        kept = connector if described.settled is None else described.settled
+        table = _described(name, described.columns, kept, described.title, sql)
+        await change_catalog(self._state, lambda catalog: with_table(catalog, table))
 
     def get(self, request: Request[GetExternalTable]) -> Reply[ExternalTableAnswer]:
         """An external table for a member that is about to read it.
