@@ -31,7 +31,7 @@ from secateur.planner.row_estimates import Estimate
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, expressions_of
-from secateur.planner.tree.rewriting import Join, conditions_of, inputs_of, is_inner, picked, unread
+from secateur.planner.tree.rewriting import Join, conditions_of, inputs_of, is_inner, unread
 from secateur.planner.tree.stability import unstable_call
 
 _ONE_ROW: Final = 1.0
@@ -292,10 +292,6 @@ class Distributor:
 
     def _sort(self, relation: rel.LogicalSort, needed: frozenset[int]) -> Placed:
         reads = inputs_of(order.expression for order in relation.orders) | needed
-        if relation.projection_map:
-            reads = inputs_of(order.expression for order in relation.orders) | {
-                relation.projection_map[index] for index in needed
-            }
         child = self.place(relation.children[0], reads)
         child = self._once((order.expression for order in relation.orders), child)
         if not isinstance(child.place, AtMembers):
@@ -304,12 +300,9 @@ class Distributor:
         if order is None:
             sent, is_merged = self._exchanges.send(child, reads), False
         else:
-            sorted_there = rel.LogicalSort(children=(child.relation,), orders=relation.orders)
-            sent, is_merged = self._exchanges.send_in_order(child.over(sorted_there), reads, order)
-        if not is_merged:
-            return Placed(replace(relation, children=(sent,)), AtCoordinator(), child.rows)
-        kept = relation.projection_map
-        return Placed(picked(sent, kept) if kept else sent, AtCoordinator(), child.rows)
+            sorted_there = child.over(replace(relation, children=(child.relation,)))
+            sent, is_merged = self._exchanges.send_in_order(sorted_there, reads, order)
+        return Placed(sent if is_merged else replace(relation, children=(sent,)), AtCoordinator(), child.rows)
 
     def _limit(self, relation: rel.LogicalLimit, needed: frozenset[int]) -> Placed:
         """The first rows of each member: where they are sorted in that order, and of distinct ones, distinct ones."""
@@ -317,7 +310,7 @@ class Distributor:
         sort = below if isinstance(below, rel.LogicalSort) else None
         rows = below if sort is None else sort.children[0]
         distinct = rows if isinstance(rows, rel.LogicalDistinct) and rows.distinct_type == "DISTINCT" else None
-        if distinct is not None or (sort is not None and sort.projection_map):
+        if distinct is not None:
             reads = frozenset(range(len(column_types(rows))))
         else:
             reads = needed | inputs_of(order.expression for order in (() if sort is None else sort.orders))
@@ -329,10 +322,7 @@ class Distributor:
 
         if not isinstance(child.place, AtMembers):
             return child.over(replace(relation, children=(whole(child.relation),)))
-        first = whole(child.relation)
-        if sort is not None:
-            first = rel.LogicalSort(children=first.children, orders=sort.orders)
-        sent = self._exchanges.send(child.over(_first_rows(relation, first)), reads)
+        sent = self._exchanges.send(child.over(_first_rows(relation, whole(child.relation))), reads)
         return Placed(replace(relation, children=(whole(sent),)), AtCoordinator(), child.rows)
 
     def _set_operation(self, relation: rel.LogicalUnion | rel.LogicalExcept | rel.LogicalIntersect) -> Placed:
