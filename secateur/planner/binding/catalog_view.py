@@ -21,7 +21,7 @@ from secateur.planner.system.information_schema import SCHEMA as INFORMATION
 from secateur.planner.system.tables import SCHEMA as SYSTEM
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
-from secateur.planner.views import ViewDef
+from secateur.planner.views import FindRelation, ViewDef
 from secateur.protocol.access import PolicyCommand, PolicyFilter, Rights, TableGuard, WriteKind
 
 MAIN: Final = "main"
@@ -198,9 +198,7 @@ def split_rules(value: str) -> tuple[str, ...]:
     return tuple(sorted({name.strip().lower() for name in value.split(",") if name.strip()}))
 
 
-def find_relation(
-    catalog: str, schema: str, name: str, find: Callable[[str], TableDef | ViewDef | ExternalTable]
-) -> TableDef | ViewDef | ExternalTable:
+def find_relation(catalog: str, schema: str, name: str, find: FindRelation) -> TableDef | ViewDef | ExternalTable:
     """Return the table, view or external table that a name refers to.
 
     Args:
