@@ -69,18 +69,7 @@ _CHANGES_BEHIND_WITH: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 @dataclass(frozen=True, slots=True)
 class _Unread:
-    """A statement of which only the first words are known.
-
-    Attributes:
-        catalog: The tables, statistics and settings to plan with.
-        cost_model: The costs that a session has unless it sets them.
-        sql: The text.
-        tokens: The tokens of the statement.
-        ctes: The WITH clause in front of a change.
-        cursor: At the first word, behind ``ctes``.
-        parameters: Its parameters.
-        params: Their values as they were given.
-    """
+    """A statement of which only the first words are known; ``cursor`` is behind its WITH clause."""
 
     catalog: PlanningCatalog
     cost_model: CostModel
@@ -123,12 +112,7 @@ class _Unread:
 
 
 class StatementPlanner:
-    """Plans one statement whose plan is not cached.
-
-    Args:
-        catalog: The tables, statistics and settings to plan with.
-        cost_model: The costs that a session has unless it sets them.
-    """
+    """Plans one statement whose plan is not cached."""
 
     def __init__(self, catalog: PlanningCatalog, cost_model: CostModel) -> None:
         self._catalog = catalog
@@ -136,12 +120,6 @@ class StatementPlanner:
 
     def plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params) -> Statement:
         """Plan a statement, or what follows EXPLAIN.
-
-        Args:
-            sql: The text.
-            tokens: The tokens of the statement.
-            parameters: Its parameters.
-            params: Their values as they were given.
 
         Returns:
             The statement; one that is cached has yet to be given its values.
@@ -394,10 +372,6 @@ def read_maintenance(cursor: TokenCursor, find: Callable[[str], Any]) -> str:
 
     Tools send these statements. The answer is one row, which says why there is nothing to do.
 
-    Args:
-        cursor: At the first word.
-        find: The catalog's lookup by name.
-
     Raises:
         UnknownTableError: With the position of the name.
     """
@@ -415,9 +389,6 @@ def read_kill(cursor: TokenCursor) -> KillStatement | KillJob:
     """Read ``KILL 'm2:17'``, ``KILL 'controller:4'`` or ``KILL JOB 'id or name'``.
 
     It ends a running statement, of whichever connection, or a job.
-
-    Args:
-        cursor: At the word KILL.
 
     Raises:
         ProgrammingError: The text is not the id of a statement.

@@ -99,12 +99,7 @@ def all_of(conditions: Sequence[Expression]) -> Expression | None:
 
 
 class ValueCompiler:
-    """Compiles expressions over the columns of one relation.
-
-    Args:
-        columns: Its columns.
-        text: What was bound.
-    """
+    """Compiles expressions over the columns of one relation."""
 
     def __init__(self, columns: Sequence[Column], text: BoundText) -> None:
         self._columns = columns

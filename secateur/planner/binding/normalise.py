@@ -56,10 +56,6 @@ def _with_outer_columns(relation: rel.AnyRelation, index: int) -> rel.AnyRelatio
     DuckDB joins the rows of the subquery with the distinct values of the outer columns that it reads, and the outer
     rows with the result by these columns. For the question whether there is such a row, the outer rows will do.
 
-    Args:
-        relation: The query that reads the outer rows.
-        index: The common table expression that they are.
-
     Source: the magic sets of "Unnesting Arbitrary Queries" (Neumann and Kemper, 2015), undone where they save nothing.
     """
     match relation:

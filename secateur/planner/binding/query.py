@@ -111,10 +111,6 @@ class Query:
         """Return the reason why rows are gathered, with advice and with its place in the text, if that is known.
 
         A reason with advice has a colon before it. Any other reason gets the advice that always helps.
-
-        Args:
-            reason: The reason.
-            location: Where the text that runs needs the rows.
         """
         advised = reason if ": " in reason else f"{reason}: filter by the partitioning key to gather less"
         if location is None or self.settled:

@@ -44,10 +44,6 @@ def read_create_table_as(
 ) -> CreateTableAs[PlannedSelect] | CreateTableFrom:
     """Read the statement: the table that a query makes, or a file, where that is ``FROM 'file'``.
 
-    Args:
-        cursor: At the word CREATE.
-        plan: Plans the query.
-
     Raises:
         SchemeError: A key column that the query does not have, or a partition scheme that cannot be.
         NotSupportedError: A column of a type that tables do not have.

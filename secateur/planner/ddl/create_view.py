@@ -26,11 +26,6 @@ def read_create_view(
 ) -> CreateView:
     """Read a CREATE VIEW statement.
 
-    Args:
-        cursor: At the word CREATE.
-        find: The catalog's lookup by name.
-        plan: Plans the query of the view, with a lookup by name.
-
     Raises:
         NotSupportedError: A schema in front of the name.
         SqlSyntaxError: It names more columns than the query has.

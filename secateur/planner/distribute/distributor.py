@@ -89,12 +89,7 @@ class Distributor:
     # The relations
 
     def place(self, relation: rel.AnyRelation, needed: frozenset[int]) -> Placed:
-        """A relation where it can be computed.
-
-        Args:
-            relation: The relation.
-            needed: Its columns that are read.
-        """
+        """A relation where it can be computed; ``needed`` are its columns that are read."""
         match relation:
             case rel.LogicalScan():
                 return self._scan(relation)

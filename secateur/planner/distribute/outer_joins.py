@@ -31,15 +31,7 @@ _LEFT_ONLY: Final = _FILTERS | {"MARK"}
 
 
 class OuterJoin:
-    """A join of two sides, of which one or both keep rows without a match.
-
-    Args:
-        relation: The join.
-        needed: Its columns that are read.
-        place: Places a side.
-        exchanges: Gets the stages.
-        model: The costs of moving rows.
-    """
+    """A join of two sides, of which one or both keep rows without a match."""
 
     def __init__(
         self, relation: Join, needed: frozenset[int], place: PlaceRelation, exchanges: Exchanges, model: CostModel

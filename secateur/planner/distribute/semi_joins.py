@@ -22,11 +22,6 @@ Reduce: TypeAlias = Callable[[rel.LogicalScan, Sequence[int]], rel.AnyRelation |
 def reduced(relation: rel.AnyRelation, columns: Sequence[int], reduce: Reduce) -> rel.AnyRelation | None:
     """A relation over fewer rows, of which the same are left where some columns have certain values.
 
-    Args:
-        relation: The relation.
-        columns: Its columns.
-        reduce: Told the scan that all of them come from, and its columns.
-
     Returns:
         None where they do not come from one scan, its rows count although their values are others, or it stays.
     """

@@ -40,12 +40,6 @@ def read_copy(
 ) -> CopyFrom | CopyTo[PlannedSelect]:
     """Read a COPY statement.
 
-    Args:
-        cursor: At the word COPY; its tokens have numbered parameters.
-        parameters: As read from the same tokens.
-        find: Finds a table.
-        plan: Plans the query for the rows of COPY ... TO.
-
     Raises:
         UnknownTableError, UnknownColumnError: With the position of the name.
         ProgrammingError: An option with a value that it cannot have.

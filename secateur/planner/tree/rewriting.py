@@ -55,12 +55,7 @@ def inputs_of(nodes: Iterable[ex.AnyExpression]) -> frozenset[int]:
 
 
 def rebased(node: ex.AnyExpression, column: Callable[[ex.InputColumn], ex.AnyExpression]) -> ex.AnyExpression:
-    """The same expression over other columns.
-
-    Args:
-        node: The expression.
-        column: What stands for each input column.
-    """
+    """The same expression over other columns; ``column`` is what stands for each input column."""
     return exchanged(node, lambda one: column(one) if isinstance(one, ex.InputColumn) else None)
 
 

@@ -94,12 +94,7 @@ class _Block:
 
 
 def sql_of(relation: rel.AnyRelation, table: Callable[[rel.LogicalScan], str], text: BoundText) -> str:
-    """The text of a relation.
-
-    Args:
-        relation: The relation.
-        table: The text of each scan of a table.
-        text: What was bound.
+    """The text of a relation; ``table`` has that of each scan of a table.
 
     Raises:
         Unprintable: A part has no text.
