@@ -41,14 +41,9 @@ def empty_answer(
     params: Sequence[Any],
     parameter_count: int,
 ) -> bytes | None:
-    """The answer over no rows as Arrow IPC, where it is the same for all parameters and known at planning time.
+    """The answer of a repeatable statement over no rows as Arrow IPC.
 
-    Args:
-        root: The statement, which is repeatable.
-        whole: Its fragment.
-        schemas: The columns of its scans.
-        params: Values of its parameters, for their types.
-        parameter_count: How many it has.
+    None where it is not the same for all parameters, or not known at planning time.
     """
     if parameter_count and not ignores_parameters(root):
         return None

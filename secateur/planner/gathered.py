@@ -174,12 +174,7 @@ class QueryInputs:
         )
 
     def gathered_stages(self, scans: Sequence[GatheredScan], fragment_of: FragmentOf) -> tuple[QueryStage, ...]:
-        """Return the stages that gather the statement.
-
-        Args:
-            scans: The gathered rows of its scans.
-            fragment_of: Makes the fragment of a text and of the relation that it is.
-        """
+        """Return the stages that gather the statement."""
         number = {scan.relation: index for index, scan in enumerate(self.query.scans)}
         stages: list[QueryStage] = []
         aliases: list[InputAlias] = []

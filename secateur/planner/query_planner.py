@@ -30,11 +30,7 @@ values of its first call in memory.
 
 
 class QueryPlanner:
-    """Plans the queries of one statement.
-
-    Args:
-        catalog: The tables, statistics and settings to plan with.
-    """
+    """Plans the queries of one statement."""
 
     def __init__(self, catalog: PlanningCatalog) -> None:
         self._catalog = catalog
@@ -46,13 +42,7 @@ class QueryPlanner:
         parameters: Parameters,
         values: Sequence[Any] | None,
     ) -> PlannedSelect:
-        """A query of the user's text, with its subqueries as steps where they can be.
-
-        Args:
-            sql: The text.
-            tokens: The tokens of the query.
-            parameters: Those of the statement.
-            values: Their values in order; None for a query that is bound later.
+        """A query of the user's text, with its subqueries as steps where they can be; without values it is bound later.
 
         Raises:
             Error: The query is refused, with its place in the text.

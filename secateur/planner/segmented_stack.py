@@ -67,12 +67,9 @@ def on_segmented_stack(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def with_deep_stack(function: Callable[[], T]) -> T:
-    """Make a call, and make it again on a segmented stack if it needs more frames than this thread has.
+    """Make a call, which may be repeated, and again on a segmented stack if it needs more frames than this thread has.
 
     Cost: of a call that needs them, twice its own, and 0.1 ms for each segment.
-
-    Args:
-        function: Gives the same however often it is called.
 
     Raises:
         RecursionError: More than :data:`FRAMES_MAX` frames.

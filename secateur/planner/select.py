@@ -25,7 +25,6 @@ from secateur.engine.sql.scatter import can_scatter
 from secateur.engine.sql.select_plan import PartialAtReaders, ScanPlan, SelectPlan
 from secateur.errors import DataError, NotSupportedError, ProgrammingError
 from secateur.partitioning.pruning.nodes import All, Everywhere
-from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.partitioning.types.sql_text import folded, quoted
 from secateur.planner.arrow.form import arrow_form
 from secateur.planner.arrow.sources import JoinInput
@@ -53,7 +52,7 @@ from secateur.planner.text.tokens import Token
 from secateur.planner.tree.columns import columns_read
 from secateur.planner.tree.relations import AnyRelation
 from secateur.planner.tree.stability import depends_on_order, is_repeatable
-from secateur.planner.views import ViewDef
+from secateur.planner.views import FindRelation
 from secateur.protocol.access import PolicyCommand, session_call
 
 
@@ -91,7 +90,7 @@ class BoundSelect:
         catalog: PlanningCatalog,
         plan_step: PlanStep | None = None,
         *,
-        find: Callable[[str], TableDef | ViewDef | ExternalTable] | None = None,
+        find: FindRelation | None = None,
         guard: FindGuard | None = None,
     ) -> None:
         self._bind: Callable[..., Query] = partial(

@@ -172,12 +172,7 @@ def is_show_settings(cursor: TokenCursor, find: Callable[[str], object]) -> bool
 
 
 def read_show_settings(cursor: TokenCursor, cost_model: CostModel) -> ShowSettings:
-    """``SHOW name`` or ``SHOW ALL``, for which :func:`is_show_settings` holds.
-
-    Args:
-        cursor: At SHOW.
-        cost_model: The cost model of the cluster, whose numbers are the defaults of their settings.
-    """
+    """``SHOW name`` or ``SHOW ALL``, for which :func:`is_show_settings` holds."""
     cursor.expect("SHOW")
     name = cursor.take().text.lower()
     cursor.expect_end()

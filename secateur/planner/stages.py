@@ -26,7 +26,7 @@ from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.sql_text import folded
 from secateur.planner.arrow.form import arrow_form
 from secateur.planner.binding.bound_plan import BoundPlan, Unreadable
-from secateur.planner.distribute.distributor import Distributor, ScanFacts
+from secateur.planner.distribute.distributor import Distributor
 from secateur.planner.distribute.exchanges import Draft, Exchanges, NotDivided, Schema, UndividedRows
 from secateur.planner.gathered import FragmentOf, GatheredScan, QueryInputs
 from secateur.planner.row_estimates import expected_rows
@@ -96,21 +96,13 @@ def distributed(inputs: QueryInputs, *, at_readers: bool = False) -> Distributed
         {scan.relation: folded(scan.alias) for scan in query.scans},
         lambda sql, relations: default_kernel().describe(sql, relations, list(inputs.params)),
     )
-    facts = {
-        scan.relation: ScanFacts(
-            scan.table,
-            estimates[scan.relation],
-            is_fetched=scan.is_fetched and not at_readers,
-            at_readers=scan.is_fetched and at_readers,
-        )
-        for scan in query.scans
-    }
+    scans = {scan.relation: scan for scan in query.scans}
     # Members sort in parallel, and a merge holds a few megabytes of each, where a sort at the end holds all rows; few
     # rows are better sorted in one place.
     is_large = sum(estimate.bytes for estimate in estimates.values()) > inputs.model.merged_bytes_min
     try:
-        drafts = Distributor(exchanges, facts, inputs.model, is_large=is_large).distribute(plan.root)
-        return DistributedQuery(tuple(drafts), tuple(exchanges.gathered))
+        distributor = Distributor(exchanges, scans, estimates, inputs.model, is_large=is_large, at_readers=at_readers)
+        return DistributedQuery(tuple(distributor.distribute(plan.root)), tuple(exchanges.gathered))
     except NotDivided as refused:
         return refused
     except RecursionError:

@@ -347,11 +347,7 @@ class SetGlobalPruning(Statement):
 
 @dataclass(frozen=True, slots=True)
 class KillJob(Statement):
-    """``KILL JOB``: stop a job.
-
-    Attributes:
-        job: Its id or name.
-    """
+    """``KILL JOB``: stop a job, by its id or name."""
 
     role = TokenRole.ADMIN
     explained = "KILL JOB stops a job and reads no partition"

@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from msgspec.structs import replace as with_fields
-
 from secateur.engine.kernels.duckdb.errors import syntax_error_position
 from secateur.engine.kernels.duckdb.kernel import default_kernel
+from secateur.engine.sql.select_plan import SelectPlan
 from secateur.errors import DatabaseError, NotSupportedError, ParameterError, ProgrammingError
 from secateur.partitioning.types.sql_text import CLOCKS, folded, text_literal
 from secateur.planner.binding.catalog_view import ANYBODY, PlanningCatalog
@@ -38,6 +37,7 @@ from secateur.planner.ddl.create_view import read_create_view
 from secateur.planner.ddl.drop import read_drop
 from secateur.planner.ddl.resource_group import read_alter_resource_group, read_create_resource_group
 from secateur.planner.dml.change_planner import ChangePlanner
+from secateur.planner.dml.composed import Composed
 from secateur.planner.dml.copy import read_backup, read_copy, read_restore
 from secateur.planner.dml.insert import Insert, InsertValues, read_insert
 from secateur.planner.dml.merge import Merge, read_merge
@@ -48,13 +48,14 @@ from secateur.planner.explain.explain import read_explain
 from secateur.planner.query_planner import QueryPlanner
 from secateur.planner.select import BoundSelect
 from secateur.planner.set_option import is_show_settings, read_reset, read_set, read_show_settings
-from secateur.planner.statement import CreateView, ExplainStatement, KillJob, KillStatement, PlannedSelect
+from secateur.planner.statement import ExplainStatement, KillJob, KillStatement, PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TextSpan, TokenCursor
 from secateur.planner.text.tokens import Token, TokenKind
+from secateur.planner.views import FindRelation
 from secateur.protocol.access import PolicyCommand
-from secateur.protocol.statements import CopyFrom, CopyTo, InsertMode, Statement, as_texts
+from secateur.protocol.statements import InsertMode, Statement, as_texts
 from secateur.protocol.tokens import Privilege
 
 _ONE_ROW = "VALUES (0)"
@@ -68,18 +69,7 @@ _CHANGES_BEHIND_WITH: Final = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 @dataclass(frozen=True, slots=True)
 class _Unread:
-    """A statement of which only the first words are known.
-
-    Attributes:
-        catalog: The tables, statistics and settings to plan with.
-        cost_model: The costs that a session has unless it sets them.
-        sql: The text.
-        tokens: The tokens of the statement.
-        ctes: The WITH clause in front of a change.
-        cursor: At the first word, behind ``ctes``.
-        parameters: Its parameters.
-        params: Their values as they were given.
-    """
+    """A statement of which only the first words are known; ``cursor`` is behind its WITH clause."""
 
     catalog: PlanningCatalog
     cost_model: CostModel
@@ -122,12 +112,7 @@ class _Unread:
 
 
 class StatementPlanner:
-    """Plans one statement whose plan is not cached.
-
-    Args:
-        catalog: The tables, statistics and settings to plan with.
-        cost_model: The costs that a session has unless it sets them.
-    """
+    """Plans one statement whose plan is not cached."""
 
     def __init__(self, catalog: PlanningCatalog, cost_model: CostModel) -> None:
         self._catalog = catalog
@@ -135,12 +120,6 @@ class StatementPlanner:
 
     def plan(self, sql: str, tokens: Sequence[Token], parameters: Parameters, params: Params) -> Statement:
         """Plan a statement, or what follows EXPLAIN.
-
-        Args:
-            sql: The text.
-            tokens: The tokens of the statement.
-            parameters: Its parameters.
-            params: Their values as they were given.
 
         Returns:
             The statement; one that is cached has yet to be given its values.
@@ -199,37 +178,28 @@ def _policies_of(change: Insert | Merge | SearchedChange) -> PolicyCommand:
 
 
 def _copy(unread: _Unread) -> Statement:
-    copy = read_copy(unread.cursor, unread.parameters, unread.catalog.view.table)
-    if isinstance(copy, CopyFrom):
-        return copy
-    values = unread.given_values
-    query = copy.query.plan(lambda text, tokens, own: unread.queries.select(text, tokens, own, values))
-    return CopyTo(unread.bound(query), copy.file)
+    def plan(query: Composed) -> PlannedSelect:
+        values = unread.given_values
+        return unread.bound(query.plan(lambda text, tokens, own: unread.queries.select(text, tokens, own, values)))
+
+    return read_copy(unread.cursor, unread.parameters, unread.catalog.view.table, plan)
 
 
 def _create_view(unread: _Unread) -> Statement:
-    written, catalog = read_create_view(unread.cursor), unread.catalog
-    query = BoundSelect(
-        unread.sql,
-        written.query,
-        replace(unread.parameters, claims=()),  # they are those of whoever reads the view
-        (),
-        replace(catalog, viewer=ANYBODY),
-        find=written.finder(catalog.view.relation),
-    )
-    view = written.view(unread.sql, query.planned().plan, catalog.view.relation)
-    return CreateView(view, written.or_replace, written.if_not_exists)
+    catalog = replace(unread.catalog, viewer=ANYBODY)
+
+    def plan(query: Sequence[Token], find: FindRelation) -> SelectPlan:
+        parameters = replace(unread.parameters, claims=())  # they are those of whoever reads the view
+        return BoundSelect(unread.sql, query, parameters, (), catalog, find=find).planned().plan
+
+    return read_create_view(unread.cursor, catalog.view.relation, plan)
 
 
 def _create_table_as(unread: _Unread) -> Statement:
-    written = read_create_table_as(unread.cursor)
-    from_file = written.from_file()
-    if from_file is not None:
-        return from_file
-    created = written.statement(
-        lambda query: unread.queries.select(unread.sql, query, unread.parameters, unread.given_values)
+    return read_create_table_as(
+        unread.cursor,
+        lambda query: unread.bound(unread.queries.select(unread.sql, query, unread.parameters, unread.given_values)),
     )
-    return created if created.select is None else with_fields(created, select=unread.bound(created.select))
 
 
 def _explain(unread: _Unread) -> Statement:
@@ -402,10 +372,6 @@ def read_maintenance(cursor: TokenCursor, find: Callable[[str], Any]) -> str:
 
     Tools send these statements. The answer is one row, which says why there is nothing to do.
 
-    Args:
-        cursor: At the first word.
-        find: The catalog's lookup by name.
-
     Raises:
         UnknownTableError: With the position of the name.
     """
@@ -423,9 +389,6 @@ def read_kill(cursor: TokenCursor) -> KillStatement | KillJob:
     """Read ``KILL 'm2:17'``, ``KILL 'controller:4'`` or ``KILL JOB 'id or name'``.
 
     It ends a running statement, of whichever connection, or a job.
-
-    Args:
-        cursor: At the word KILL.
 
     Raises:
         ProgrammingError: The text is not the id of a statement.

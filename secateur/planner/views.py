@@ -5,9 +5,11 @@ A view is a named query: a statement that names one is planned as if the query w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.partitioning.types.sql_text import quoted
 
 
@@ -58,3 +60,7 @@ class ViewDef:
         A read changes when its table is made anew with other columns.
         """
         return next((now for now, then in zip(reads, self.reads, strict=False) if now != then), None)
+
+
+FindRelation: TypeAlias = Callable[[str], TableDef | ViewDef | ExternalTable]
+"""Finds the table, view or external table of a name, and raises UnknownTableError where there is none."""

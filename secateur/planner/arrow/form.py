@@ -230,10 +230,6 @@ class Selected:
         """Whether rows are left out, or in an order, after its columns were computed."""
         return self.distinct is not None or bool(self.order) or self.is_limited
 
-    def picked(self, kept: Sequence[int]) -> Selected:
-        """Some of its columns; all where none are named."""
-        return replace(self, columns=tuple(self.columns[index] for index in kept)) if kept else self
-
 
 class Reader:
     """Reads the relations of one statement.
@@ -284,10 +280,8 @@ class Reader:
             raise DeclineError("a condition on rows that are cut")
         conditions = tuple(map(self._over(below).condition, conjuncts(relation.expressions)))
         if below.keys is None:
-            below = replace(below, where=(*below.where, *conditions))
-        else:
-            below = replace(below, having=(*below.having, *conditions))
-        return below.picked(relation.projection_map)
+            return replace(below, where=(*below.where, *conditions))
+        return replace(below, having=(*below.having, *conditions))
 
     def _aggregate(self, relation: rel.LogicalAggregate) -> Selected:
         below = self._rows(relation.children[0])
@@ -334,7 +328,7 @@ class Reader:
             if not is_fixed(term):  # nothing is ordered by a constant
                 terms.append(OrderTerm(term, order.type == "DESCENDING", order.null_order == "NULLS FIRST"))
         _require_orderable([term.expression for term in terms], "ORDER BY", floats=True)
-        return replace(below, order=tuple(terms)).picked(relation.projection_map)
+        return replace(below, order=tuple(terms))
 
     def _limit(self, relation: rel.LogicalLimit) -> Selected:
         below = self.read(relation.children[0])
@@ -370,8 +364,7 @@ class Reader:
         both = ValueCompiler((*left.columns, *right.columns), self._text)
         present = never_null(right.where)
         conditions = tuple(_condition(node, both, present) for node in conjuncts(conditions_of(relation)))
-        left, shown = left.picked(relation.left_projection_map), right.picked(relation.right_projection_map)
-        return self._joined(left, replace(shown, where=(*right.where, *conditions)), kind)
+        return self._joined(left, replace(right, where=(*right.where, *conditions)), kind)
 
     def _joined(self, left: Selected, right: Selected, kind: SourceJoin) -> Selected:
         """A join by the conditions on the right rows, which may be about the left ones as well."""

@@ -22,7 +22,7 @@ from secateur.engine.kernels.arrow.fragment import (
     ParameterListExpression,
     ScalarFunction,
 )
-from secateur.partitioning.types.column_type import OPAQUE, SqlType, TypeKind
+from secateur.partitioning.types.column_type import OPAQUE, WORD_INTEGERS, SqlType, TypeKind
 from secateur.planner.arrow.constants import DeclineError, KernelDeclined, cast_constant, constant_of, sql_type
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import CONTAINS, is_closed
@@ -55,8 +55,6 @@ _ARITHMETIC: Final = {"+": ScalarFunction.ADD, "-": ScalarFunction.SUBTRACT, "*"
 _SUMS: Final = ("+", "-")
 _CASE_KINDS: Final = (TypeKind.DOUBLE, TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP)
 _SIGNED: Final = (TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.BIGINT)
-_UNSIGNED: Final = (TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER, TypeKind.UBIGINT)
-_WORDS: Final = (*_SIGNED, *_UNSIGNED)
 _TERMS_MAX: Final = 200
 """The kernel evaluates the terms of AND and OR by recursion."""
 
@@ -99,12 +97,7 @@ def all_of(conditions: Sequence[Expression]) -> Expression | None:
 
 
 class ValueCompiler:
-    """Compiles expressions over the columns of one relation.
-
-    Args:
-        columns: Its columns.
-        text: What was bound.
-    """
+    """Compiles expressions over the columns of one relation."""
 
     def __init__(self, columns: Sequence[Column], text: BoundText) -> None:
         self._columns = columns
@@ -319,9 +312,9 @@ class ValueCompiler:
 
     def _arithmetic(self, call: ex.Call, left: ex.AnyExpression, right: ex.AnyExpression) -> Expression:
         type_ = sql_type(call.return_type)
-        if self._text.has_cast(call) and type_.kind in _WORDS:
+        if self._text.has_cast(call) and type_.kind in WORD_INTEGERS:
             return _converted(self._of_integers(call), type_)
-        if type_.kind not in _WORDS and type_ != DOUBLE:
+        if type_.kind not in WORD_INTEGERS and type_ != DOUBLE:
             raise DeclineError(f"arithmetic of {type_}")
         operands = [self._factor(one, other, type_) for one, other in ((left, right), (right, left))]
         if all(map(is_fixed, operands)) or {operand.type for operand in operands} != {type_}:
@@ -376,7 +369,7 @@ class ValueCompiler:
         sides = [self._uncast(child) for child in call.children]
         values = [self._integers(side) if self._parameter(side) is None else None for side in sides]
         types = {value.type for value in values if value is not None and not is_fixed(value)}
-        if len(types) != 1 or not {type_.kind for type_ in types} <= set(_WORDS):
+        if len(types) != 1 or not {type_.kind for type_ in types} <= WORD_INTEGERS:
             raise DeclineError("arithmetic of several types, one of which a parameter decides")
         (type_,) = types
         return CallExpression(
@@ -423,7 +416,7 @@ class ValueCompiler:
             return _given(child, wanted)
         if is_own and wanted.kind is TypeKind.DECIMAL and isinstance(child, ex.Call) and child.name in _SUMS:
             return self._of_decimals(child, wanted)
-        inner = self._integers(child) if is_own and wanted.kind in _WORDS else self.value(child)
+        inner = self._integers(child) if is_own and wanted.kind in WORD_INTEGERS else self.value(child)
         return cast_constant(inner, wanted) if isinstance(inner, ConstantExpression) else _converted(inner, wanted)
 
     def _like(self, searched: ex.AnyExpression, pattern: ex.AnyExpression) -> CallExpression:

@@ -38,11 +38,6 @@ def in_users_terms(
 ) -> DatabaseError:
     """Return the error to raise for DuckDB's error about the text of a bound query.
 
-    Args:
-        error: As the kernel raised it.
-        query: The query.
-        schemas: The relations that it reads.
-
     Cost: some milliseconds.
     """
     if "found MULTI" in error.message:

@@ -76,11 +76,7 @@ class BoundPlan:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A query whose plan DuckDB does not show, or shows in a form that is not known here.
-
-    Attributes:
-        reason: Why.
-    """
+    """A query whose plan DuckDB does not show, or shows in a form that is not known here."""
 
     reason: str
 

@@ -21,7 +21,7 @@ from secateur.planner.system.information_schema import SCHEMA as INFORMATION
 from secateur.planner.system.tables import SCHEMA as SYSTEM
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
-from secateur.planner.views import ViewDef
+from secateur.planner.views import FindRelation, ViewDef
 from secateur.protocol.access import PolicyCommand, PolicyFilter, Rights, TableGuard, WriteKind
 
 MAIN: Final = "main"
@@ -122,12 +122,7 @@ class PlanningCatalog:
         return None if found is None else found.scans[command if is_changed else PolicyCommand.SELECT]
 
     def claims_read(self, sql: str, tokens: Sequence[Token]) -> frozenset[str]:
-        """The names of the claims that a statement reads: by itself, by its views, and by policies on its tables.
-
-        Args:
-            sql: Its text.
-            tokens: Its tokens.
-        """
+        """The names of the claims that a statement reads: by itself, by its views, and by policies on its tables."""
         found = {call.claim for call in claims_in(sql, tokens)} if reads_claims(sql) else set()
         viewer, opened = self.viewer, set[str]()
         pending = [] if viewer is ANYBODY else _names(tokens)
@@ -171,12 +166,7 @@ class PlanSettings:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any] | None, cost_model: CostModel) -> PlanSettings:
-        """Read the settings of a session, by name; those that are not set have their defaults, others do not matter.
-
-        Args:
-            settings: Those of the session.
-            cost_model: The cost model of the cluster, of which a session may set single numbers.
-        """
+        """Read the settings of a session, by name; those that are not set have their defaults, others do not matter."""
         if not settings:
             return cls(cost_model=cost_model)
         rules, combinations = settings.get("disabled_rules"), settings.get("combinations_per_partition")
@@ -198,9 +188,7 @@ def split_rules(value: str) -> tuple[str, ...]:
     return tuple(sorted({name.strip().lower() for name in value.split(",") if name.strip()}))
 
 
-def find_relation(
-    catalog: str, schema: str, name: str, find: Callable[[str], TableDef | ViewDef | ExternalTable]
-) -> TableDef | ViewDef | ExternalTable:
+def find_relation(catalog: str, schema: str, name: str, find: FindRelation) -> TableDef | ViewDef | ExternalTable:
     """Return the table, view or external table that a name refers to.
 
     Args:

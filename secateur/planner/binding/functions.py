@@ -175,14 +175,9 @@ def doubtful_calls(tokens: Sequence[Token]) -> list[Token]:
 
 
 def refuse_calls(doubtful: Sequence[Token], syntax: Syntax, text: str) -> None:
-    """Refuse calls that are not listed.
+    """Refuse calls, of those that :func:`doubtful_calls` has found, that are not listed.
 
     A name that DuckDB does not know is left to DuckDB, which suggests similar names.
-
-    Args:
-        doubtful: The result of :func:`doubtful_calls`.
-        syntax: The syntax tree.
-        text: From which it was parsed.
 
     Raises:
         NotSupportedError: Names the function and its position, and what to do instead.

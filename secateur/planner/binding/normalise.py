@@ -11,8 +11,8 @@ from secateur.planner.tree.rewriting import (
     column_of,
     conjuncts,
     inputs_of,
+    over_all_columns,
     over_columns,
-    over_sides,
     rebased,
     uncast,
     with_mark,
@@ -24,7 +24,7 @@ _DEDUP = "__duckdb_delim_dedup_"
 
 def normalised(root: rel.AnyRelation) -> rel.AnyRelation:
     """The same query in a plainer form."""
-    return _marks_joined(_inlined(over_sides(root)))
+    return _marks_joined(_inlined(over_all_columns(root)))
 
 
 def _inlined(relation: rel.AnyRelation) -> rel.AnyRelation:
@@ -56,10 +56,6 @@ def _with_outer_columns(relation: rel.AnyRelation, index: int) -> rel.AnyRelatio
     DuckDB joins the rows of the subquery with the distinct values of the outer columns that it reads, and the outer
     rows with the result by these columns. For the question whether there is such a row, the outer rows will do.
 
-    Args:
-        relation: The query that reads the outer rows.
-        index: The common table expression that they are.
-
     Source: the magic sets of "Unnesting Arbitrary Queries" (Neumann and Kemper, 2015), undone where they save nothing.
     """
     match relation:
@@ -84,7 +80,6 @@ def _existing(join: rel.LogicalJoin, inner: rel.AnyRelation, index: int) -> rel.
     match inner:
         case rel.LogicalFilter(
             expressions=conditions,
-            projection_map=(),
             children=(
                 rel.LogicalCross(
                     children=(
@@ -124,7 +119,6 @@ def _existing(join: rel.LogicalJoin, inner: rel.AnyRelation, index: int) -> rel.
         children=(join.children[0], rows),
         conditions=(*asked, *compared),
         mark_types=tuple(ex.BOOLEAN for _ in asked),
-        right_projection_map=(),
     )
 
 
@@ -166,7 +160,6 @@ def _membership(relation: rel.LogicalJoin) -> rel.AnyRelation:
         case rel.LogicalJoin(
             join_type="MARK",
             mark_types=(),
-            left_projection_map=(),
             children=(left, right),
             conditions=(condition,),
         ) if (
@@ -204,13 +197,12 @@ def _below_projection(relation: rel.LogicalFilter) -> rel.AnyRelation:
     columns = below.expressions
     conditions = tuple(rebased(one, lambda column: columns[column.index]) for one in relation.expressions)
     filtered = rel.LogicalFilter(children=below.children, expressions=conditions)
-    kept = tuple(columns[index] for index in relation.projection_map) or columns
-    return replace(below, children=(filtered,), expressions=kept)
+    return replace(below, children=(filtered,))
 
 
 def _mark_joined(relation: rel.LogicalFilter) -> rel.AnyRelation:
     join = relation.children[0]
-    if not isinstance(join, rel.LogicalJoin) or join.join_type != "MARK" or join.left_projection_map:
+    if not isinstance(join, rel.LogicalJoin) or join.join_type != "MARK":
         return relation
     conditions = list(conjuncts(relation.expressions))
     mark = len(column_types(join.children[0]))
@@ -230,6 +222,4 @@ def _mark_joined(relation: rel.LogicalFilter) -> rel.AnyRelation:
     left = join.children[0]
     if others:
         left = _mark_joined(rel.LogicalFilter(children=(left,), expressions=tuple(others)))
-    marked = with_mark(replace(join, join_type=kind, children=(left, join.children[1])), mark=kind == "SEMI")
-    kept = tuple(marked.expressions[index] for index in relation.projection_map) or marked.expressions
-    return replace(marked, expressions=kept)
+    return with_mark(replace(join, join_type=kind, children=(left, join.children[1])), mark=kind == "SEMI")

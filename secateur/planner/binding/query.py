@@ -27,7 +27,7 @@ from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import Splice, Spliced, located, position_of, splice, spliced
 from secateur.planner.text.syntax import Syntax, TableName, ctes_of, nodes_of, parse_query
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
-from secateur.planner.views import ViewDef, ViewRead
+from secateur.planner.views import FindRelation, ViewDef, ViewRead
 from secateur.protocol.access import PolicyFilter
 
 FindGuard: TypeAlias = Callable[[TableDef, bool], PolicyFilter | None]
@@ -111,10 +111,6 @@ class Query:
         """Return the reason why rows are gathered, with advice and with its place in the text, if that is known.
 
         A reason with advice has a colon before it. Any other reason gets the advice that always helps.
-
-        Args:
-            reason: The reason.
-            location: Where the text that runs needs the rows.
         """
         advised = reason if ": " in reason else f"{reason}: filter by the partitioning key to gather less"
         if location is None or self.settled:
@@ -137,7 +133,7 @@ def bind_query(
     text: str,
     tokens: Sequence[Token],
     parameters: Parameters,
-    find: Callable[[str], TableDef | ViewDef | ExternalTable],
+    find: FindRelation,
     guard: FindGuard = lambda table, is_changed: None,
     *,
     every_column: bool = False,
@@ -195,7 +191,7 @@ class _Binder:
         views: The ids of the views and external tables that were met.
     """
 
-    find: Callable[[str], TableDef | ViewDef | ExternalTable]
+    find: FindRelation
     guard: FindGuard
     claims: Mapping[str, int]
     is_placed: bool

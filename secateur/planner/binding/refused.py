@@ -36,10 +36,6 @@ WORDS: Final = frozenset({"with", "show", "describe", "desc", "summarize"})
 def refuse_parts(syntax: Syntax, text: str) -> None:
     """Refuse parts that would have another meaning in the kernel.
 
-    Args:
-        syntax: The syntax tree of one query.
-        text: From which it was parsed.
-
     Raises:
         NotSupportedError: Names the part and its position.
     """

@@ -30,10 +30,6 @@ class ClaimCall(NamedTuple):
 def claims_in(sql: str, tokens: Sequence[Token]) -> list[ClaimCall]:
     """The claims that a text reads, in its order.
 
-    Args:
-        sql: The text, for positions.
-        tokens: Tokens of it.
-
     Raises:
         SqlSyntaxError: The function has another argument than one text.
     """

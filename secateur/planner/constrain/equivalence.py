@@ -18,11 +18,7 @@ from secateur.planner.tree.rewriting import input_columns
 
 
 class Equivalence:
-    """The classes that some conditions make.
-
-    Args:
-        conditions: All hold for the rows that matter.
-    """
+    """The classes that conditions make which all hold for the rows that matter."""
 
     def __init__(self, conditions: Iterable[Condition]) -> None:
         self._class_of: dict[int, list[ex.InputColumn]] = {}

@@ -32,12 +32,7 @@ _ORDERS: Final = {type_: form for form, type_ in _FORMS.items()}
 
 
 class Implication:
-    """Conditions that all hold for the rows that matter, and what follows from them.
-
-    Args:
-        conditions: The conditions.
-        known: What some columns may be.
-    """
+    """Conditions that all hold for the rows that matter, and what follows from them."""
 
     def __init__(self, conditions: Sequence[Condition], known: Mapping[int, Truths]) -> None:
         held = list(plain(conditions))

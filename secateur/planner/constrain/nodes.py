@@ -126,13 +126,7 @@ class SetOperation(Numbered):
 
 @dataclass(frozen=True, slots=True)
 class With(Numbered):
-    """A common table expression, which the query reads more than once.
-
-    Attributes:
-        index: Which.
-        definition: Its rows.
-        query: What reads them.
-    """
+    """A common table expression, which the query reads more than once."""
 
     index: int
     definition: Relation

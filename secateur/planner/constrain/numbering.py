@@ -125,9 +125,7 @@ class Numbering:
                 return self._scan(relation, relation.table)
             case rel.LogicalFilter():
                 node, outputs = self.relation(relation.children[0])
-                outputs_kept = tuple(outputs[index] for index in relation.projection_map) or outputs
-                conditions = self._conditions(relation.expressions, outputs)
-                return self._region([node], conditions), outputs_kept
+                return self._region([node], self._conditions(relation.expressions, outputs)), outputs
             case rel.LogicalProject():
                 node, outputs = self.relation(relation.children[0])
                 if any(isinstance(part, ex.UnresolvedColumn) for one in relation.expressions for part in within(one)):
@@ -137,7 +135,7 @@ class Numbering:
             case rel.LogicalSort():
                 node, outputs = self.relation(relation.children[0])
                 self._reads(expressions_of(relation), outputs)
-                return node, tuple(outputs[index] for index in relation.projection_map) or outputs
+                return node, outputs
             case rel.LogicalCross():
                 return self._join(relation)
             case rel.LogicalJoin() | rel.LogicalConditionJoin() if relation.join_type in _JOINS:
@@ -291,8 +289,6 @@ class Numbering:
             right, rights = self._nearest(relation, right, rights)
         kind = "FULL" if relation.join_type == "OUTER" else relation.join_type
         on = self._conditions(conditions_of(relation), (*lefts, *rights))
-        lefts = tuple(lefts[index] for index in relation.left_projection_map) or lefts
-        rights = tuple(rights[index] for index in relation.right_projection_map) or rights
         if kind == "INNER":
             return self._region([left, right], on), (*lefts, *rights)
         merged = [_equated(one, left.columns) for one in on] if kind in ("LEFT", "RIGHT", "FULL") else []

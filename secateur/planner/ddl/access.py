@@ -18,11 +18,11 @@ Source: the statements of PostgreSQL, of which these are a part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from secateur.errors import ProgrammingError, UnknownTableError
-from secateur.partitioning.tables.table import ExternalTable, TableDef
+from secateur.partitioning.tables.table import TableDef
 from secateur.planner.binding.session_claims import claims_in
 from secateur.planner.ddl.row_expression import on_one_line, read_condition, row_expression
 from secateur.planner.dml.target import FindTable, read_relation
@@ -35,7 +35,7 @@ from secateur.planner.statement import (
 )
 from secateur.planner.system.tables import SCHEMA, SYSTEM_TABLES
 from secateur.planner.text.token_cursor import TokenCursor
-from secateur.planner.views import ViewDef
+from secateur.planner.views import FindRelation
 from secateur.protocol.access import BUILT_IN_ROLES, TENANT, PolicyCommand, RowCondition
 from secateur.protocol.statements import ForgetTenant
 from secateur.protocol.tokens import Privilege, TableGrant
@@ -62,7 +62,7 @@ def read_create_role(cursor: TokenCursor) -> CreateRole:
     return CreateRole(name.casefold(), if_not_exists)
 
 
-def read_grant(cursor: TokenCursor, find: Callable[[str], TableDef | ViewDef | ExternalTable]) -> GrantTables:
+def read_grant(cursor: TokenCursor, find: FindRelation) -> GrantTables:
     """Read a GRANT or REVOKE statement.
 
     Raises:
@@ -93,7 +93,7 @@ def _privileges(cursor: TokenCursor) -> tuple[Privilege, ...]:
 
 def _relation_name(
     cursor: TokenCursor,
-    find: Callable[[str], TableDef | ViewDef | ExternalTable] | None,
+    find: FindRelation | None,
     privileges: Sequence[Privilege],
 ) -> str:
     """The case-folded name of a table, view or system table; it has to exist where something is granted on it."""

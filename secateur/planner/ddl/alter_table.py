@@ -21,9 +21,10 @@ Several changes are made in the order written, all or none. A range is dropped b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -68,14 +69,6 @@ _REFUSED: Final = (
 )
 
 
-class _Written(NamedTuple):
-    """A change and its place in the text."""
-
-    change: RangeChange
-    start: int
-    end: int
-
-
 def read_alter_table(
     cursor: TokenCursor, find: FindTable, types: Mapping[str, NamedType]
 ) -> AlterTable | AlterColumns | SecureTable | Done:
@@ -117,10 +110,7 @@ def read_alter_table(
             " BY ... RANGE (column) ..."
         )
         raise cursor.error(SchemeError, message, offset, len(table.name), table=table.name)
-    written = cursor.listed(lambda cursor: _read_change(cursor, len(component.columns)))
-    cursor.expect_end()
-    _check(cursor.sql, table, written)
-    return AlterTable(table, tuple(change for change, _, _ in written))
+    return _read_ranges(cursor, table, len(component.columns))
 
 
 def _is_of_ranges(cursor: TokenCursor) -> bool:
@@ -133,20 +123,42 @@ def _is_of_ranges(cursor: TokenCursor) -> bool:
     )
 
 
+@contextmanager
+def _placed(cursor: TokenCursor, start: int) -> Iterator[None]:
+    """Say of a change that cannot be where it stands: from ``start`` on."""
+    try:
+        yield
+    except (SchemeError, UnknownColumnError) as error:
+        text = cursor.sql[start : cursor.offset].rstrip(" ,\n\t;")
+        raise located(type(error), error.message, cursor.sql, start, len(text), **error.details) from error
+
+
+def _read_ranges(cursor: TokenCursor, table: TableDef, columns: int) -> AlterTable:
+    types = {column.name: column.type for column in table.columns}
+    scheme = table.scheme
+
+    def change(cursor: TokenCursor) -> RangeChange:
+        nonlocal scheme
+        start = cursor.offset
+        change = _read_change(cursor, columns)
+        with _placed(cursor, start):
+            scheme = alter_ranges(scheme, [change], types=types, primary_key=table.primary_key, table=table.name)
+        return change
+
+    changes = cursor.listed(change)
+    cursor.expect_end()
+    return AlterTable(table, tuple(changes))
+
+
 def _read_columns(cursor: TokenCursor, table: TableDef, types: Mapping[str, NamedType]) -> AlterColumns:
     now = datetime.now(UTC)
     changes: list[ColumnChange] = []
     changed = table
-    while True:
+    while not changes or cursor.accept(","):
         start = cursor.offset
         changes.append(_read_column_change(cursor, changed, types))
-        try:
+        with _placed(cursor, start):
             changed = altered(table, changes, now).table
-        except (SchemeError, UnknownColumnError) as error:
-            text = cursor.sql[start : cursor.offset].rstrip(" ,\n\t;")
-            raise located(type(error), error.message, cursor.sql, start, len(text), **error.details) from error
-        if not cursor.accept(","):
-            break
     cursor.expect_end()
     return AlterColumns(table, tuple(changes))
 
@@ -209,44 +221,25 @@ def _read_add(cursor: TokenCursor, types: Mapping[str, NamedType]) -> AddColumn:
     return AddColumn(column, if_not_exists)
 
 
-def _read_change(cursor: TokenCursor, columns: int) -> _Written:
-    start = cursor.offset
-    change: RangeChange
+def _read_change(cursor: TokenCursor, columns: int) -> RangeChange:
     if cursor.at("ADD", "PARTITION") or cursor.at("ADD", "DEFAULT", "PARTITION"):
         cursor.expect("ADD")
-        change = AddRange(read_range(cursor, columns))
-    elif cursor.at("DROP", "PARTITION") and not cursor.at("DROP", "PARTITION", "VALUES") and _ends(cursor, 3):
+        return AddRange(read_range(cursor, columns))
+    if cursor.at("DROP", "PARTITION") and not cursor.at("DROP", "PARTITION", "VALUES") and _ends(cursor, 3):
         cursor.expect("DROP", "PARTITION")
-        change = DropNamed(cursor.name("the name of the partition, or its bounds"))
-    elif cursor.at("DROP", "PARTITION") or cursor.at("DROP", "DEFAULT", "PARTITION"):
+        return DropNamed(cursor.name("the name of the partition, or its bounds"))
+    if cursor.at("DROP", "PARTITION") or cursor.at("DROP", "DEFAULT", "PARTITION"):
         cursor.expect("DROP")
-        change = DropRange(read_range(cursor, columns))
-    elif not _is_of_ranges(cursor):
-        raise cursor.unsupported(
-            cursor.word() or "this change", "a statement changes either the ranges or the columns of a table: write two"
-        )
-    else:
-        raise cursor.expected("ADD PARTITION or DROP PARTITION")
-    return _Written(change, start, cursor.offset)
+        return DropRange(read_range(cursor, columns))
+    raise cursor.unsupported(
+        cursor.word() or "this change", "a statement changes either the ranges or the columns of a table: write two"
+    )
 
 
 def _ends(cursor: TokenCursor, ahead: int) -> bool:
     """Whether a change ends before the token that is ``ahead`` tokens away."""
     token = cursor.peek(ahead)
     return token is None or token.word == ","
-
-
-def _check(sql: str, table: TableDef, written: list[_Written]) -> None:
-    """Make the changes one by one, to say which of them cannot be."""
-    types = {column.name: column.type for column in table.columns}
-    scheme = table.scheme
-    for change, start, end in written:
-        try:
-            scheme = alter_ranges(scheme, [change], types=types, primary_key=table.primary_key, table=table.name)
-        except SchemeError as error:
-            raise located(
-                SchemeError, error.message, sql, start, len(sql[start:end].rstrip(" ,\n\t")), **error.details
-            ) from error
 
 
 def read_comment_on(cursor: TokenCursor, find: FindTable) -> CommentOn:

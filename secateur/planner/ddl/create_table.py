@@ -292,14 +292,7 @@ def _read_elements(cursor: TokenCursor, table: str, types: Mapping[str, NamedTyp
 
 
 def resolved_key(sql: str, key: Sequence[str], offset: int, columns: Sequence[str], owner: str) -> tuple[str, ...]:
-    """The columns of a primary key, as they are declared.
-
-    Args:
-        sql: The statement.
-        key: The columns as they are written.
-        offset: Where the key stands in the statement.
-        columns: Those that there are.
-        owner: What has them.
+    """The columns of a primary key as they are declared; ``owner`` is what has them, for messages.
 
     Raises:
         SchemeError: The key names a column that there is not, or one twice.

@@ -108,11 +108,6 @@ class RowExpression:
     def columns_of_condition(self, table: str, columns: Sequence[Column], instead: str) -> tuple[str, ...]:
         """The columns that the expression reads, which has to be a condition on a row.
 
-        Args:
-            table: The name of the table.
-            columns: Its columns that may be read.
-            instead: As for :meth:`check`.
-
         Raises:
             UnknownColumnError: It names a column that there is not.
             NotSupportedError: It is not of one row alone, or not deterministic.

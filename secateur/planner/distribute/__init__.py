@@ -5,7 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "distributor": ["Distributor", "ScanFacts"],
+    "distributor": ["Distributor"],
     "exchanges": ["Draft", "Exchanges", "NotDivided"],
 }
 

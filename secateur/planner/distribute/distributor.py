@@ -11,15 +11,14 @@ Source: exchanges as operators of their own (Graefe, "Volcano", 1994); AddExchan
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf, prod
 from typing import Final
 
 from msgspec.structs import replace
 
 from secateur.engine.processors.order_and_limit import RowLimit
-from secateur.partitioning.tables.table import TableDef
 from secateur.planner.aggregates import ORDERLESS
+from secateur.planner.binding.query import TableReference
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.aggregation import split_aggregation
 from secateur.planner.distribute.exchanges import Draft, Exchanges, NotDivided, is_row_by_row
@@ -31,7 +30,7 @@ from secateur.planner.row_estimates import Estimate
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import column_types, expressions_of
-from secateur.planner.tree.rewriting import Join, conditions_of, inputs_of, is_inner, picked, unread
+from secateur.planner.tree.rewriting import Join, conditions_of, inputs_of, is_inner, unread
 from secateur.planner.tree.stability import unstable_call
 
 _ONE_ROW: Final = 1.0
@@ -39,40 +38,35 @@ _RANDOM: Final = frozenset({"random", "uuid", "uuidv4", "uuidv7", "gen_random_uu
 """Functions whose values differ each time, and for each row."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScanFacts:
-    """What the distribution depends on of a scan.
-
-    Attributes:
-        table: Its table.
-        estimate: Its estimated rows.
-        is_fetched: Whether no member has its rows, which the coordinator gets.
-        at_readers: Whether no member has them, and each of those who read them computes over a part.
-    """
-
-    table: TableDef
-    estimate: Estimate
-    is_fetched: bool = False
-    at_readers: bool = False
-
-
 class Distributor:
     """Distributes one query.
 
     Args:
         exchanges: Gets the stages.
-        scans: The facts of each scan, by the name of its relation.
+        scans: The scans, by the names of their relations.
+        estimates: The estimated rows of each.
         model: The costs of moving rows.
         is_large: Whether its rows are so many that members sort them.
+        at_readers: Whether the rows that no member has are where they are read, each at one member, and not at the
+            coordinator, which gets them.
     """
 
     def __init__(
-        self, exchanges: Exchanges, scans: Mapping[str, ScanFacts], model: CostModel, *, is_large: bool
+        self,
+        exchanges: Exchanges,
+        scans: Mapping[str, TableReference],
+        estimates: Mapping[str, Estimate],
+        model: CostModel,
+        *,
+        is_large: bool,
+        at_readers: bool = False,
     ) -> None:
         self._exchanges = exchanges
         self._scans = scans
+        self._estimates = estimates
         self._model = model
         self._is_large = is_large
+        self._at_readers = at_readers
         self._merged: rel.LogicalSort | None = None
         self._ctes: dict[int, Placed] = {}
 
@@ -86,7 +80,7 @@ class Distributor:
         width = len(column_types(root))
         placed = self._exchanges.at_coordinator(self.place(root, frozenset(range(width))), range(width))
         relation, limit = placed.relation, None
-        if not any(facts.at_readers for facts in self._scans.values()):  # they make an answer without a job
+        if not self._at_readers:  # they make an answer without a job
             relation, limit = _without_limit(relation)
         last = self._exchanges.add(placed.over(relation), "final", is_answer=True)
         last.limit = limit
@@ -95,12 +89,7 @@ class Distributor:
     # The relations
 
     def place(self, relation: rel.AnyRelation, needed: frozenset[int]) -> Placed:
-        """A relation where it can be computed.
-
-        Args:
-            relation: The relation.
-            needed: Its columns that are read.
-        """
+        """A relation where it can be computed; ``needed`` are its columns that are read."""
         match relation:
             case rel.LogicalScan():
                 return self._scan(relation)
@@ -144,11 +133,10 @@ class Distributor:
             if scan.children:
                 raise NotDivided(f"{scan.qname.path[-1]} reads rows")
             return Placed(scan, AtEveryMember(), self._model.unknown_rows)
-        facts = self._scans[scan.table]
-        table = facts.table
-        if facts.is_fetched:
-            return Placed(scan, AtCoordinator(), facts.estimate.rows)
-        names, estimate = scan.column_names, facts.estimate
+        known, estimate = self._scans[scan.table], self._estimates[scan.table]
+        if known.is_fetched and not self._at_readers:
+            return Placed(scan, AtCoordinator(), estimate.rows)
+        table, names = known.table, scan.column_names
         distinct = {
             index: float(estimate.distinct[name]) for index, name in enumerate(names) if name in estimate.distinct
         }
@@ -158,7 +146,7 @@ class Distributor:
         def placed_scan(place: Place) -> Placed:
             return Placed(scan, place, estimate.rows, distinct, widths)
 
-        if facts.at_readers:
+        if known.is_fetched:
             return placed_scan(AtMembers("readers", frozenset(), (), None))
         if table.replicated:
             return placed_scan(AtEveryMember())
@@ -292,10 +280,6 @@ class Distributor:
 
     def _sort(self, relation: rel.LogicalSort, needed: frozenset[int]) -> Placed:
         reads = inputs_of(order.expression for order in relation.orders) | needed
-        if relation.projection_map:
-            reads = inputs_of(order.expression for order in relation.orders) | {
-                relation.projection_map[index] for index in needed
-            }
         child = self.place(relation.children[0], reads)
         child = self._once((order.expression for order in relation.orders), child)
         if not isinstance(child.place, AtMembers):
@@ -304,12 +288,9 @@ class Distributor:
         if order is None:
             sent, is_merged = self._exchanges.send(child, reads), False
         else:
-            sorted_there = rel.LogicalSort(children=(child.relation,), orders=relation.orders)
-            sent, is_merged = self._exchanges.send_in_order(child.over(sorted_there), reads, order)
-        if not is_merged:
-            return Placed(replace(relation, children=(sent,)), AtCoordinator(), child.rows)
-        kept = relation.projection_map
-        return Placed(picked(sent, kept) if kept else sent, AtCoordinator(), child.rows)
+            sorted_there = child.over(replace(relation, children=(child.relation,)))
+            sent, is_merged = self._exchanges.send_in_order(sorted_there, reads, order)
+        return Placed(sent if is_merged else replace(relation, children=(sent,)), AtCoordinator(), child.rows)
 
     def _limit(self, relation: rel.LogicalLimit, needed: frozenset[int]) -> Placed:
         """The first rows of each member: where they are sorted in that order, and of distinct ones, distinct ones."""
@@ -317,7 +298,7 @@ class Distributor:
         sort = below if isinstance(below, rel.LogicalSort) else None
         rows = below if sort is None else sort.children[0]
         distinct = rows if isinstance(rows, rel.LogicalDistinct) and rows.distinct_type == "DISTINCT" else None
-        if distinct is not None or (sort is not None and sort.projection_map):
+        if distinct is not None:
             reads = frozenset(range(len(column_types(rows))))
         else:
             reads = needed | inputs_of(order.expression for order in (() if sort is None else sort.orders))
@@ -329,10 +310,7 @@ class Distributor:
 
         if not isinstance(child.place, AtMembers):
             return child.over(replace(relation, children=(whole(child.relation),)))
-        first = whole(child.relation)
-        if sort is not None:
-            first = rel.LogicalSort(children=first.children, orders=sort.orders)
-        sent = self._exchanges.send(child.over(_first_rows(relation, first)), reads)
+        sent = self._exchanges.send(child.over(_first_rows(relation, whole(child.relation))), reads)
         return Placed(replace(relation, children=(whole(sent),)), AtCoordinator(), child.rows)
 
     def _set_operation(self, relation: rel.LogicalUnion | rel.LogicalExcept | rel.LogicalIntersect) -> Placed:

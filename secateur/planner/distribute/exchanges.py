@@ -157,14 +157,7 @@ class Exchanges:
     def gather(
         self, placed: Placed, needed: Iterable[int], reason: str, by: Iterable[ex.AnyExpression]
     ) -> rel.AnyRelation:
-        """Cut a relation whose rows the coordinator gets as they are, and note why.
-
-        Args:
-            placed: The relation.
-            needed: As for :meth:`send`.
-            reason: Why, with advice.
-            by: The expressions that need them.
-        """
+        """Cut a relation whose rows the coordinator gets as they are, and note why, and what needs them."""
         names = tuple(
             dict.fromkeys(
                 self.aliases[name_of(leaf)] for leaf in leaves_of(placed.relation) if isinstance(leaf, rel.LogicalScan)
@@ -301,12 +294,7 @@ def is_row_by_row(relation: rel.AnyRelation) -> bool:
 
 
 class NotDivided(Exception):  # noqa: N818 - not an error: it says that a query stays whole, and why
-    """A query stays whole.
-
-    Args:
-        reason: Why, in the user's terms.
-        location: Where the part of the text is that prevents it, if it is a part.
-    """
+    """A query stays whole: the reason in the user's terms, and where the part is that prevents it, if it is one."""
 
     def __init__(self, reason: str, location: int | None = None) -> None:
         super().__init__(reason)

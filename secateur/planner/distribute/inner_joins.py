@@ -39,12 +39,7 @@ _Part: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Some inputs of a region in one relation.
-
-    Attributes:
-        relation: The relation.
-        columns: Its columns, among those of all inputs.
-    """
+    """Some inputs of a region in one relation, and its columns among those of all inputs."""
 
     relation: rel.AnyRelation
     columns: list[int]
@@ -68,15 +63,7 @@ class _Whole:
 
 
 class InnerJoin:
-    """A region that is being joined: its pieces become fewer, until one kernel call joins what is left.
-
-    Args:
-        region: Its inputs and conditions.
-        needed: Its columns that are read.
-        place: Places an input.
-        exchanges: Gets the stages.
-        model: The costs of moving rows.
-    """
+    """A region that is being joined: its pieces become fewer, until one kernel call joins what is left."""
 
     def __init__(
         self, region: Region, needed: frozenset[int], place: PlaceRelation, exchanges: Exchanges, model: CostModel

@@ -31,15 +31,7 @@ _LEFT_ONLY: Final = _FILTERS | {"MARK"}
 
 
 class OuterJoin:
-    """A join of two sides, of which one or both keep rows without a match.
-
-    Args:
-        relation: The join.
-        needed: Its columns that are read.
-        place: Places a side.
-        exchanges: Gets the stages.
-        model: The costs of moving rows.
-    """
+    """A join of two sides, of which one or both keep rows without a match."""
 
     def __init__(
         self, relation: Join, needed: frozenset[int], place: PlaceRelation, exchanges: Exchanges, model: CostModel
@@ -49,13 +41,10 @@ class OuterJoin:
         self._model = model
         left, right = relation.children
         self._width = width = len(column_types(left))
-        self._lefts = relation.left_projection_map or tuple(range(width))
-        self._rights: tuple[int, ...] = ()
-        if relation.join_type not in _LEFT_ONLY:
-            self._rights = relation.right_projection_map or tuple(range(len(column_types(right))))
+        shown = 0 if relation.join_type in _LEFT_ONLY else len(column_types(right))
+        self._shown = range(width + shown)  # the columns of both sides that it returns
         conditions = conditions_of(relation)
-        kept = [*self._lefts, *(width + column for column in self._rights)]
-        read = inputs_of(conditions) | {kept[index] for index in needed if index < len(kept)}
+        read = inputs_of(conditions) | needed.intersection(self._shown)
         self._left_needed = frozenset(column for column in read if column < width)
         self._right_needed = frozenset(column - width for column in read if column >= width)
         known = [*conditions, *common_conditions(conditions)]
@@ -77,8 +66,7 @@ class OuterJoin:
         """The rows of the join."""
         spot = self._meet()
         left, right = self._left, self._right
-        kept = (*self._lefts, *(self._width + column for column in self._rights))
-        columns = [(column, position) for position, column in enumerate(kept)]
+        columns = [(column, column) for column in self._shown]
         rows = left.rows if self._keeps_left and not self._keeps_right else max(left.rows, right.rows)
         if self._relation.join_type in _FILTERS and left.rows <= left.largest * self._model.materialized_share_max:
             # DuckDB moves these joins between the others, by guesses at how many rows each of them leaves.

@@ -98,11 +98,6 @@ class AtMembers:
     ) -> tuple[str, Key] | None:
         """How other rows can follow these to their members.
 
-        Args:
-            columns: The columns of the other rows.
-            types: Their types.
-            equal: The columns that are equal where both are joined.
-
         Returns:
             The scan whose partitions they follow, and the positions in ``columns`` that say where; None if they cannot.
         """

@@ -71,17 +71,16 @@ class Region:
             case rel.LogicalFilter():
                 columns = self._add(relation.children[0])
                 self.conditions += [over_columns(one, columns) for one in conjuncts(relation.expressions)]
-                return [columns[index] for index in relation.projection_map] or columns
+                return columns
             case rel.LogicalProject() if all(isinstance(one, ex.InputColumn) for one in relation.expressions):
                 columns = self._add(relation.children[0])
                 return [columns[one.index] for one in relation.expressions if isinstance(one, ex.InputColumn)]
             case rel.LogicalCross():
                 return [*self._add(relation.children[0]), *self._add(relation.children[1])]
             case rel.LogicalJoin() | rel.LogicalConditionJoin() if is_inner(relation):
-                left, right = self._add(relation.children[0]), self._add(relation.children[1])
-                self.conditions += [over_columns(one, [*left, *right]) for one in conjuncts(conditions_of(relation))]
-                lefts = [left[index] for index in relation.left_projection_map] or left
-                return lefts + ([right[index] for index in relation.right_projection_map] or right)
+                columns = [*self._add(relation.children[0]), *self._add(relation.children[1])]
+                self.conditions += [over_columns(one, columns) for one in conjuncts(conditions_of(relation))]
+                return columns
             case _:
                 width = len(column_types(relation))
                 start, self.width = self.width, self.width + width
@@ -114,7 +113,7 @@ def conditions_apart(region: Region) -> tuple[list[rel.AnyRelation], list[ex.Any
 def pushed(conditions: Sequence[ex.AnyExpression], relation: rel.AnyRelation) -> rel.AnyRelation:
     """A relation whose rows pass conditions, which are tested as early as they can be."""
     match relation:
-        case rel.LogicalFilter() if not relation.projection_map:
+        case rel.LogicalFilter():
             return pushed([*conjuncts(relation.expressions), *conditions], relation.children[0])
         case rel.LogicalProject(expressions=columns) if all(
             isinstance(columns[index], ex.InputColumn) for index in inputs_of(conditions)
@@ -129,11 +128,9 @@ def pushed(conditions: Sequence[ex.AnyExpression], relation: rel.AnyRelation) ->
             "SINGLE",
         ):
             width = len(column_types(relation.children[0]))
-            lefts = list(relation.left_projection_map) or list(range(width))
-            here = [one for one in conditions if all(column < len(lefts) for column in inputs_of([one]))]
+            here = [one for one in conditions if all(column < width for column in inputs_of([one]))]
             if here:
-                below = [rebased(one, lambda column: replace(column, index=lefts[column.index])) for one in here]
-                left = pushed(below, relation.children[0])
+                left = pushed(here, relation.children[0])
                 relation = replace(relation, children=(left, relation.children[1]))
                 conditions = [one for one in conditions if one not in here]
     return rel.LogicalFilter(children=(relation,), expressions=tuple(conditions)) if conditions else relation

@@ -22,11 +22,6 @@ Reduce: TypeAlias = Callable[[rel.LogicalScan, Sequence[int]], rel.AnyRelation |
 def reduced(relation: rel.AnyRelation, columns: Sequence[int], reduce: Reduce) -> rel.AnyRelation | None:
     """A relation over fewer rows, of which the same are left where some columns have certain values.
 
-    Args:
-        relation: The relation.
-        columns: Its columns.
-        reduce: Told the scan that all of them come from, and its columns.
-
     Returns:
         None where they do not come from one scan, its rows count although their values are others, or it stays.
     """
@@ -38,20 +33,18 @@ def reduced(relation: rel.AnyRelation, columns: Sequence[int], reduce: Reduce) -
         case rel.LogicalProject():
             below = [_column(relation.expressions[column]) for column in columns]
         case rel.LogicalFilter():
-            below = [relation.projection_map[column] if relation.projection_map else column for column in columns]
+            below = [*columns]
         case rel.LogicalAggregate() if len(relation.grouping_sets) <= 1 and not relation.grouping_functions:
             groups = relation.groups
             below = [_column(groups[column]) if column < len(groups) else None for column in columns]
-        case rel.LogicalCross():
-            below, side = _of_side(columns, range(_width(relation.children[0])), range(_width(relation.children[1])))
-        case rel.LogicalJoin() | rel.LogicalConditionJoin() if is_inner(relation):
-            lefts = relation.left_projection_map or range(_width(relation.children[0]))
-            rights = relation.right_projection_map or range(_width(relation.children[1]))
-            below, side = _of_side(columns, lefts, rights)
+        case rel.LogicalCross() | rel.LogicalJoin() | rel.LogicalConditionJoin() if isinstance(
+            relation, rel.LogicalCross
+        ) or is_inner(relation):
+            below, side = _of_side(columns, *map(_width, relation.children))
         case rel.LogicalJoin(join_type="SEMI" | "ANTI" | "LEFT" | "MARK" | "SINGLE") if not isinstance(
             relation, rel.LogicalAsofJoin
         ):
-            below, side = _of_side(columns, relation.left_projection_map or range(_width(relation.children[0])), ())
+            below, side = _of_side(columns, _width(relation.children[0]), 0)
         case _:
             return None
     found = [column for column in below if column is not None]
@@ -90,9 +83,8 @@ def _width(relation: rel.AnyRelation) -> int:
     return len(column_types(relation))
 
 
-def _of_side(columns: Sequence[int], lefts: Sequence[int], rights: Sequence[int]) -> tuple[list[int | None], int]:
-    """The columns of one side of a join that columns of it are, and which side that is."""
-    count = len(lefts)
-    side = int(all(column >= count for column in columns))
-    kept, start = (rights, count) if side else (lefts, 0)
-    return [kept[column - start] if 0 <= column - start < len(kept) else None for column in columns], side
+def _of_side(columns: Sequence[int], left: int, right: int) -> tuple[list[int | None], int]:
+    """The columns of one side of a join, of such widths, that columns of it are, and which side that is."""
+    side = int(all(column >= left for column in columns))
+    own = range(left, left + right) if side else range(left)
+    return [column - own.start if column in own else None for column in columns], side

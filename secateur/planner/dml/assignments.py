@@ -19,11 +19,6 @@ QUERY_WORDS: Final = ("SELECT", "WITH", "FROM", "VALUES")
 def read_assignments(cursor: TokenCursor, table: TableDef, *ends: str) -> dict[str, Value]:
     """Read a list of assignments.
 
-    Args:
-        cursor: Behind SET.
-        table: The table whose columns are assigned.
-        ends: Words that may follow the list.
-
     Returns:
         The new values by column, as the table spells it.
 

@@ -64,10 +64,6 @@ class ChangePlanner:
     def plan(self, change: Insert | Merge | SearchedChange, textual: TextualParameters) -> Statement:
         """Plan a statement.
 
-        Args:
-            change: The statement.
-            textual: Its parameters that are texts to check.
-
         Raises:
             Error: The statement is invalid; with the position.
         """

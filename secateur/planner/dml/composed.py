@@ -77,13 +77,7 @@ def _calls_clock(token: Token, behind: Token) -> bool:
 
 
 class Composer:
-    """Puts a text together.
-
-    Args:
-        sql: The user's text.
-        parameters: As read from it.
-        ctes: The WITH clause that the new text begins with.
-    """
+    """Puts a text together of pieces of another; a WITH clause comes first."""
 
     def __init__(self, sql: str, parameters: Parameters, ctes: TextSpan | None = None) -> None:
         self._sql = sql

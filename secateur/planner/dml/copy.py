@@ -13,6 +13,7 @@ direction (:mod:`~secateur.protocol.copy_file`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -21,33 +22,23 @@ from secateur.partitioning.types.sql_text import quoted
 from secateur.planner.dml.composed import Composed, Composer
 from secateur.planner.dml.target import FindTable, read_relation
 from secateur.planner.dml.values import read_column
+from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.parameters import Parameters
 from secateur.planner.text.positions import located
 from secateur.planner.text.token_cursor import TokenCursor, read_expression
 from secateur.planner.text.tokens import Token, TokenKind
 from secateur.protocol.copy_file import OPTIONS, SYNONYMS, CopyFile, CopyFormat, Direction, OptionKind, OptionValue
-from secateur.protocol.statements import BackupTo, CopyFrom, RestoreFrom
+from secateur.protocol.statements import BackupTo, CopyFrom, CopyTo, RestoreFrom
 
 _TRUE: Final = frozenset({"TRUE", "1", "ON"})
 _FALSE: Final = frozenset({"FALSE", "0", "OFF"})
 _MARKS: Final = "()[],*"
 
 
-@dataclass(frozen=True, slots=True)
-class CopyQuery:
-    """COPY ... TO, not planned: the query for the rows, and the file they go to."""
-
-    query: Composed
-    file: CopyFile
-
-
-def read_copy(cursor: TokenCursor, parameters: Parameters, find: FindTable) -> CopyFrom | CopyQuery:
+def read_copy(
+    cursor: TokenCursor, parameters: Parameters, find: FindTable, plan: Callable[[Composed], PlannedSelect]
+) -> CopyFrom | CopyTo[PlannedSelect]:
     """Read a COPY statement.
-
-    Args:
-        cursor: At the word COPY; its tokens have numbered parameters.
-        parameters: As read from the same tokens.
-        find: Finds a table.
 
     Raises:
         UnknownTableError, UnknownColumnError: With the position of the name.
@@ -56,20 +47,21 @@ def read_copy(cursor: TokenCursor, parameters: Parameters, find: FindTable) -> C
     cursor.expect("COPY")
     composer = Composer(cursor.sql, parameters)
     if cursor.accept("("):
-        query = composer.say(read_expression(cursor, ")", what="a query")).finish()
+        composer.say(read_expression(cursor, ")", what="a query"))
         cursor.expect(")")
         cursor.expect("TO")
-        return CopyQuery(query, _read_file(cursor, Direction.WRITE))
-    table = read_relation(cursor, find)
-    columns = tuple(column.name for column in table.visible_columns)
-    if cursor.at("("):
-        columns = tuple(cursor.in_parentheses(lambda cursor: read_column(cursor, table)))
-    if cursor.accept("TO"):
-        query = composer.say(f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table.name)}").finish()
-        return CopyQuery(query, _read_file(cursor, Direction.WRITE))
-    if not cursor.accept("FROM"):
-        raise cursor.expected("FROM or TO")
-    return CopyFrom(table, columns, _read_file(cursor, Direction.READ))
+    else:
+        table = read_relation(cursor, find)
+        columns = tuple(column.name for column in table.visible_columns)
+        if cursor.at("("):
+            columns = tuple(cursor.in_parentheses(lambda cursor: read_column(cursor, table)))
+        if cursor.accept("FROM"):
+            return CopyFrom(table, columns, _read_file(cursor, Direction.READ))
+        if not cursor.accept("TO"):
+            raise cursor.expected("FROM or TO")
+        composer.say(f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(table.name)}")
+    file = _read_file(cursor, Direction.WRITE)
+    return CopyTo(plan(composer.finish()), file)
 
 
 def _read_file(cursor: TokenCursor, direction: Direction) -> CopyFile:

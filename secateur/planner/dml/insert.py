@@ -200,9 +200,6 @@ class Insert(Change):
         """Return the form of the statement for executemany.
 
         None unless it has one row, of parameters and literals, and no parameter elsewhere.
-
-        Args:
-            is_row_compiled: As in the result.
         """
         source, columns = self.source, self.columns
         if (

@@ -171,9 +171,6 @@ class InsertedRows:
         row ``VALUES (?, ?)``, ``v + excluded.v`` is ``v + CAST($2 AS BIGINT)``. Only a form that the arrow kernel has
         is taken. It is asked for only where the one row has plain keys, and the assignments leave keys as they are.
 
-        Args:
-            plan: Plans a query of the statement.
-
         Returns:
             The form, and the parameters on whose types it depends; or None, also where the statement is invalid.
 

@@ -49,10 +49,6 @@ _BOOLEANS: Final = {"TRUE": True, "FALSE": False}
 def with_literal_rows(statement: Statement, taken: LiteralRows) -> EvaluatedInsert | None:
     """An INSERT whose rows were taken out of its text, with these rows; None where DuckDB has to make a column.
 
-    Args:
-        statement: The plan of its text with the first row alone.
-        taken: All rows.
-
     Raises:
         DataError, NullKeyError: A value that its column cannot hold.
     """
@@ -135,16 +131,12 @@ class _UncertainError(Exception):
 
 
 def literal_column(texts: Sequence[str | None], type_: SqlType) -> pa.Array | None:
-    """A column of a VALUES clause; None where DuckDB has to make it.
+    """A column of a VALUES clause, of its literals as written; None where DuckDB has to make it. A text None is NULL.
 
     DuckDB's binder takes some hundred microseconds for each value of a long VALUES clause. A literal whose text is
     exactly a value of its column's type needs no binder: digits in the column's range, a fixed-point number that its
     scale holds, a text in quotes, a date in full. A column with any other literal is left to DuckDB, which converts it
     or reports the error.
-
-    Args:
-        texts: The literals as they are written; None is NULL.
-        type_: The type of the column.
 
     Cost: about half a microsecond for each.
     """

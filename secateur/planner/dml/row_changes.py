@@ -68,15 +68,7 @@ class Returning:
 
 @dataclass(frozen=True, slots=True)
 class Change(ABC):
-    """A parsed statement that changes rows.
-
-    Attributes:
-        sql: The user's text.
-        parameters: Those of the statement.
-        target: The table that it changes.
-        ctes: The WITH clause before it.
-        returning: Its RETURNING clause.
-    """
+    """A parsed statement that changes rows."""
 
     sql: str
     parameters: Parameters
@@ -179,17 +171,11 @@ def action_text(action: RowAction) -> str:
 def read_returning(
     cursor: TokenCursor, target: ChangeTarget, parameters: Parameters, *, with_action: bool = False
 ) -> Returning | None:
-    """Read the clause, which ends the statement; None when the statement ends without it.
+    """Read the clause, which ends the statement and may name ``merge_action`` where ``with_action``; None without it.
 
     ``RETURNING expression, ...`` has the columns that the user wants of the changed rows. It is a query over those rows
     in place of the table, one line for each. It sees the old values of a deleted row, and the new values of every
     other.
-
-    Args:
-        cursor: At RETURNING or the end.
-        target: The table that is changed.
-        parameters: Those of the statement.
-        with_action: Whether ``merge_action`` is a column.
 
     Raises:
         SqlSyntaxError: Something else comes.

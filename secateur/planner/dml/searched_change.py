@@ -176,10 +176,6 @@ def _read_where(cursor: TokenCursor, expected: str) -> TextSpan | None:
 def check_reading(change: SearchedChange, query: Composed) -> None:
     """Have DuckDB confirm that a query is one expression per column over the rows that pass a condition.
 
-    Args:
-        change: The statement.
-        query: The query that was made of it.
-
     Raises:
         SqlSyntaxError: There is more text after the condition.
         ProgrammingError: An assigned value depends on more than its row.

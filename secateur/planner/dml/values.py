@@ -92,12 +92,7 @@ def read_value(cursor: TokenCursor, *ends: str) -> Value | None:
 def read_list(
     cursor: TokenCursor, read: Callable[[TokenCursor], Value | None] = lambda cursor: read_value(cursor, *IN_LIST)
 ) -> list[Value | None]:
-    """Read ``(value, ...)``.
-
-    Args:
-        cursor: At the parenthesis.
-        read: Reads one of them.
-    """
+    """Read ``(value, ...)``."""
     cursor.expect("(")
     values = [read(cursor)]
     while not cursor.accept(")"):

@@ -53,25 +53,14 @@ _WRITTEN: Final = said("its rows are computed by a query")
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStatement:
-    """The plan of a statement, as EXPLAIN shows it.
-
-    Attributes:
-        text: For people.
-        json: For programs, plain JSON data.
-    """
+    """The plan of a statement, as EXPLAIN shows it: for people, and as plain JSON data for programs."""
 
     text: str
     json: dict[str, Any]
 
 
 def explain(statement: Statement, view: CatalogView, settings: Mapping[str, Any]) -> ExplainedStatement:
-    """Explain a planned statement.
-
-    Args:
-        statement: From the planner, with the values of its parameters.
-        view: The catalog, with the owners.
-        settings: The settings of the session: ``pruning``.
-    """
+    """Explain a planned statement, which has the values of its parameters; of the settings, ``pruning`` counts."""
     enabled = settings.get("pruning", "on") != "off"
     match statement:
         case ExplainStatement(target):

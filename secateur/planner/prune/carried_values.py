@@ -12,7 +12,7 @@ from secateur.partitioning.pruning.comparison_target import BareColumn, WidenedC
 from secateur.partitioning.pruning.condition import Box, Choice, Constraint, equal_classes
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain
 from secateur.partitioning.pruning.operand import Constant, Evaluated, Operand, Parameter
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 from secateur.planner.prune.bounds import Boxes, unite
 from secateur.planner.prune.operands import operand_of
 from secateur.planner.prune.scan_columns import KeyExpression, ScanColumns, key_expression
@@ -21,12 +21,7 @@ from secateur.planner.tree.comparisons import COMPARISONS, LENGTHS, are_texts
 from secateur.planner.tree.rewriting import cast_of, cast_to, input_columns, rebased, within
 
 _IDENTICAL_WHERE_EQUAL: Final = frozenset({TypeKind.VARCHAR, TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.BOOLEAN})
-_EXACT_FOR_ALL: Final = frozenset(
-    {
-        *(TypeKind.TINYINT, TypeKind.SMALLINT, TypeKind.INTEGER, TypeKind.DATE),
-        *(TypeKind.UTINYINT, TypeKind.USMALLINT, TypeKind.UINTEGER),
-    }
-)
+_EXACT_FOR_ALL: Final = WORD_INTEGERS - {TypeKind.BIGINT, TypeKind.UBIGINT} | {TypeKind.DATE}
 """Types that every type beside them holds exactly; two BIGINT values may be one DOUBLE."""
 
 

@@ -297,15 +297,7 @@ def _with_other_columns(
     """The bounds on the partitioning key and other columns, where predicates on these may contradict each other.
 
     ``v = 1 AND v = 2`` is never TRUE, and ``(a = 1 AND v IS NULL OR a = 2 AND v = 3) AND v > 1`` is ``a = 2``. None if
-    there are no other columns, or the predicates have too many alternatives.
-
-    Args:
-        table: The table.
-        columns: Its columns.
-        conjuncts: The predicates.
-        integers: As for :func:`bound_scan`.
-        others: The types of the other columns.
-        kept: Those that the boxes are to keep.
+    there are no other columns, or the predicates have too many alternatives. The boxes keep the columns of ``kept``.
     """
     if not others:
         return None

@@ -95,13 +95,7 @@ class _Side:
 
 @dataclass(frozen=True, slots=True)
 class _Build:
-    """A side of joins whose keys would be found first.
-
-    Attributes:
-        side: The side.
-        columns: The columns with the keys.
-        keys: About how many keys.
-    """
+    """A side of joins whose keys, about so many, would be found first: those of some columns."""
 
     side: _Side
     columns: tuple[str, ...]

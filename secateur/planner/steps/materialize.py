@@ -91,14 +91,6 @@ def materialize_subqueries(
 ) -> PlannedSelect:
     """Return the statement with a form in steps, if some of its subqueries can run first and prune the rest.
 
-    Args:
-        statement: The query, planned.
-        text: The text it was planned from.
-        tokens: Its tokens, with numbered parameters.
-        parameters: As read from the same tokens.
-        bind: Binds the texts that are made of it.
-        model: How many keys are few.
-
     Returns:
         ``statement`` itself when there is nothing to gain. Never raises if a step cannot be planned: then only the
         ordinary plan is used.

@@ -116,13 +116,7 @@ class EnclosingCTEs:
 
     @classmethod
     def of(cls, text: str, tokens: Sequence[Token], parameters: Parameters) -> Self:
-        """Find the common table expressions of a query.
-
-        Args:
-            text: The user's whole text.
-            tokens: Those of the query.
-            parameters: As read from them.
-        """
+        """Find the common table expressions of a query."""
         if not any(token.word == "WITH" for token in tokens):
             return cls("", (), (), ())
         syntax = parse_query(text, tokens, parameters)

@@ -73,10 +73,6 @@ def read_show(
 ) -> str | AboutQuery:
     """Read a statement that begins with SHOW, DESCRIBE, DESC or SUMMARIZE: the query that answers it.
 
-    Args:
-        cursor: At that word.
-        find: Reads the name of a table or view, and finds it.
-
     Raises:
         UnknownTableError: With the position of the name.
     """

@@ -28,7 +28,7 @@ from secateur.partitioning.pruning.domain import EVERYTHING
 from secateur.partitioning.pruning.nodes import AllOf, AnyOf, Keys, Node, Satisfiable, intersect, unite
 from secateur.partitioning.pruning.operand import ParameterList
 from secateur.partitioning.pruning.tree import PartitionTree
-from secateur.partitioning.types.column_type import SqlType, TypeKind
+from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 from secateur.partitioning.types.sql_text import folded
 from secateur.planner.binding.query import Query
 from secateur.planner.prune.partition_nodes import box_node
@@ -61,17 +61,7 @@ _SCANNER: Final = re.compile(
 )
 _SPELLED_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ELEMENT: Final = re.compile(r"'([^']*+(?:''[^']*+)*+)'")
-_INTEGERS: Final = frozenset(
-    {
-        TypeKind.TINYINT,
-        TypeKind.SMALLINT,
-        TypeKind.INTEGER,
-        TypeKind.BIGINT,
-        TypeKind.UTINYINT,
-        TypeKind.USMALLINT,
-        TypeKind.UINTEGER,
-    }
-)
+_INTEGERS: Final = WORD_INTEGERS - {TypeKind.UBIGINT}
 
 
 @dataclass(frozen=True, slots=True)

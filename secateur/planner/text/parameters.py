@@ -273,11 +273,7 @@ def sample_value(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class UnknownValue:
-    """A value that is not known yet.
-
-    Attributes:
-        type: Its SQL type.
-    """
+    """A value of a SQL type that is not known yet."""
 
     type: str
 

@@ -60,12 +60,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Spliced:
-    """A made text.
-
-    Attributes:
-        sql: The text.
-        pieces: Its parts, in order.
-    """
+    """A made text, and its parts in order."""
 
     sql: str
     pieces: tuple[Piece, ...]

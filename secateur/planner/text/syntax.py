@@ -84,12 +84,7 @@ class _Numbered:
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """A query as DuckDB's parser reads it.
-
-    Attributes:
-        node: Its outermost node.
-        tokens: Its tokens.
-    """
+    """A query as DuckDB's parser reads it: its outermost node and its tokens."""
 
     node: SyntaxNode
     tokens: Sequence[Token]

@@ -37,7 +37,7 @@ def column_types(relation: rel.AnyRelation) -> tuple[LogicalType, ...]:
         case rel.LogicalChunks() | rel.LogicalWithReference():
             return relation.chunk_types
         case rel.LogicalFilter() | rel.LogicalSort():
-            return _picked(column_types(relation.children[0]), relation.projection_map)
+            return column_types(relation.children[0])
         case rel.LogicalProject():
             return tuple(expression.return_type for expression in relation.expressions)
         case rel.LogicalAggregate():
@@ -49,12 +49,12 @@ def column_types(relation: rel.AnyRelation) -> tuple[LogicalType, ...]:
         case rel.LogicalDistinct() | rel.LogicalLimit() | rel.LogicalSample():
             return column_types(relation.children[0])
         case rel.LogicalJoin() | rel.LogicalConditionJoin():
-            left = _picked(column_types(relation.children[0]), relation.left_projection_map)
+            left = column_types(relation.children[0])
             if relation.join_type in ("SEMI", "ANTI"):
                 return left
             if relation.join_type == "MARK":
                 return (*left, BOOLEAN)
-            return (*left, *_picked(column_types(relation.children[1]), relation.right_projection_map))
+            return (*left, *column_types(relation.children[1]))
         case rel.LogicalCross() | rel.LogicalPositional():
             return (*column_types(relation.children[0]), *column_types(relation.children[1]))
         case rel.LogicalUnion() | rel.LogicalExcept() | rel.LogicalIntersect() | rel.LogicalRecursiveWith():
@@ -98,10 +98,6 @@ def _add_expressions(values: Iterable[object], found: list[Any]) -> None:
             _add_expressions(one, found)
         elif isinstance(one, Node):
             add_parts(one, found)
-
-
-def _picked(types: tuple[LogicalType, ...], kept: tuple[int, ...]) -> tuple[LogicalType, ...]:
-    return tuple(types[index] for index in kept) if kept else types
 
 
 def columns_read(relation: rel.AnyRelation) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -56,11 +56,7 @@ def equal_columns(conditions: Iterable[ex.AnyExpression], *, null_is_equal: bool
 
 
 class EqualColumns:
-    """Which columns have equal values in every row.
-
-    Args:
-        pairs: Columns that a condition compares.
-    """
+    """Which columns have equal values in every row, by the pairs that a condition compares."""
 
     def __init__(self, pairs: Iterable[tuple[int, int]]) -> None:
         self._first: dict[int, int] = {}

@@ -49,12 +49,7 @@ def expression_sql(expression: ex.AnyExpression, items: Sequence[str], text: Bou
 
 
 class ExpressionPrinter:
-    """Prints the expressions of one text.
-
-    Args:
-        text: What was bound.
-        numbers: Gives the numbers of names that are made up.
-    """
+    """Prints the expressions of one text, with numbers for the names that it makes up."""
 
     def __init__(self, text: BoundText, numbers: Iterator[int]) -> None:
         self._text = text
@@ -319,13 +314,7 @@ class BoundText:
     def of(
         cls, text: str, parameters: frozenset[tuple[int, int]], expressions: Iterable[ex.AnyExpression]
     ) -> BoundText:
-        """A text with the references in it.
-
-        Args:
-            text: It.
-            parameters: Where it has the parameters.
-            expressions: Those that were bound, as DuckDB shows them.
-        """
+        """A text with the references in it."""
         bound = cls(text.encode(), parameters)
         casts = (cast for expression in expressions for cast in within(expression) if cast_of(cast) is not None)
         return replace(bound, references=frozenset(cast.place for cast in casts if bound._names_column(cast)))

@@ -55,12 +55,7 @@ def inputs_of(nodes: Iterable[ex.AnyExpression]) -> frozenset[int]:
 
 
 def rebased(node: ex.AnyExpression, column: Callable[[ex.InputColumn], ex.AnyExpression]) -> ex.AnyExpression:
-    """The same expression over other columns.
-
-    Args:
-        node: The expression.
-        column: What stands for each input column.
-    """
+    """The same expression over other columns; ``column`` is what stands for each input column."""
     return exchanged(node, lambda one: column(one) if isinstance(one, ex.InputColumn) else None)
 
 
@@ -224,25 +219,35 @@ def with_join_types(relation: rel.AnyRelation, types: Sequence[tuple[Join, str]]
 
 def with_mark(join: Join, *, mark: bool) -> rel.LogicalProject:
     """A semi or anti join as the MARK join that it was, which has one mark in all of its rows."""
-    join = replace(join, right_projection_map=())
     columns = (column_of(index, type_) for index, type_ in enumerate(column_types(join)))
     value = ex.BoundConstant(type="VALUE_CONSTANT", value=ex.BoundValue(type=ex.BOOLEAN, value=mark))
     return rel.LogicalProject(children=(join,), expressions=(*columns, value))
 
 
-def over_sides(relation: rel.AnyRelation) -> rel.AnyRelation:
-    """Each condition of a join over all columns of its sides: DuckDB has it over those that the join returns."""
-    relation = replace(relation, children=tuple(over_sides(child) for child in relation.children))
-    if not isinstance(relation, rel.LogicalConditionJoin) or not (
-        relation.left_projection_map or relation.right_projection_map
-    ):
-        return relation
-    left, right = (len(column_types(child)) for child in relation.children)
-    lefts, rights = relation.left_projection_map or range(left), relation.right_projection_map or range(right)
-    if relation.join_type in ("SEMI", "ANTI"):  # it returns nothing of the right side
-        rights = range(right)
-    columns = [*lefts, *(left + index for index in rights)]
-    return replace(relation, condition=over_columns(relation.condition, columns))
+def over_all_columns(relation: rel.AnyRelation) -> rel.AnyRelation:
+    """The same where no filter, sort or join leaves out columns of what it reads: a projection above it does."""
+    relation = replace(relation, children=tuple(over_all_columns(child) for child in relation.children))
+    match relation:
+        case rel.LogicalFilter() | rel.LogicalSort() if relation.projection_map:
+            return picked(replace(relation, projection_map=()), relation.projection_map)
+        case rel.LogicalJoin() | rel.LogicalConditionJoin() if (
+            relation.left_projection_map or relation.right_projection_map
+        ):
+            return _join_over_all_columns(relation)
+        case _:
+            return relation
+
+
+def _join_over_all_columns(join: Join) -> rel.AnyRelation:
+    left, right = (len(column_types(child)) for child in join.children)
+    lefts = join.left_projection_map or range(left)
+    rights: Sequence[int] = range(left, left + right)
+    if join.right_projection_map and join.join_type not in ("SEMI", "ANTI"):  # which return nothing of the right side
+        rights = [left + index for index in join.right_projection_map]
+    if isinstance(join, rel.LogicalConditionJoin):  # DuckDB has its condition over the columns that it returns
+        join = replace(join, condition=over_columns(join.condition, [*lefts, *rights]))
+    shown = {"SEMI": (), "ANTI": (), "MARK": (left,)}.get(join.join_type, rights)
+    return picked(replace(join, left_projection_map=(), right_projection_map=()), [*lefts, *shown])
 
 
 def conditions_of(relation: Join) -> list[ex.AnyExpression]:

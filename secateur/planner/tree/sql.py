@@ -94,12 +94,7 @@ class _Block:
 
 
 def sql_of(relation: rel.AnyRelation, table: Callable[[rel.LogicalScan], str], text: BoundText) -> str:
-    """The text of a relation.
-
-    Args:
-        relation: The relation.
-        table: The text of each scan of a table.
-        text: What was bound.
+    """The text of a relation; ``table`` has that of each scan of a table.
 
     Raises:
         Unprintable: A part has no text.
@@ -174,7 +169,7 @@ class _Printer:
             block.having += conditions
         else:
             block.where += conditions
-        return _picked(block, relation.projection_map)
+        return block
 
     def _project(self, relation: rel.LogicalProject) -> _Block:
         block = self.block(relation.children[0])
@@ -279,7 +274,7 @@ class _Printer:
         orders = [order for order in relation.orders if not _is_constant(order.expression, block)]
         if orders:
             block.order = f" ORDER BY {self._orders(orders, block.items)}"
-        return _picked(block, relation.projection_map)
+        return block
 
     def _limit(self, relation: rel.LogicalLimit) -> _Block:
         block = self.block(relation.children[0])
@@ -350,8 +345,6 @@ class _Printer:
         left = self._operand(left, keeps_where=kind in ("INNER", "LEFT", "SEMI", "ANTI") and not word)
         right = self._operand(right, keeps_where=kind in ("INNER", "RIGHT") and not word, is_right=True)
         on = " AND ".join(conditions(left.items, right.items)) or "true"
-        left = _picked(left, relation.left_projection_map)
-        right = _picked(right, relation.right_projection_map)
         return _beside(
             left,
             replace(right, items=[], names=[]) if kind in ("SEMI", "ANTI") else right,
@@ -373,8 +366,7 @@ class _Printer:
 
         if relation.join_type == "SINGLE":
             where += [self._condition(condition, left.items, right.items) for condition in compared]
-            kept = [*relation.right_projection_map] or range(len(right.items))
-            made = [f"({subquery([right.items[index]], ['v'])})" for index in kept]
+            made = [f"({subquery([item], ['v'])})" for item in right.items]
         elif not compared:
             made = [f"EXISTS ({subquery([], [])})"]
         elif all(one.right is not None and one.comparison == "COMPARE_EQUAL" for one in compared):
@@ -390,7 +382,6 @@ class _Printer:
             made = [f"({self._text_of(one.left, left.items)} {sign} ANY ({inner}))"]
         else:
             raise Unprintable("a mark by several comparisons")
-        left = _picked(left, relation.left_projection_map)
         names = _unique([*left.names, *("" for _ in made)])
         return replace(left, form=_Form.COMPUTED, items=[*left.items, *made], names=names)
 
@@ -470,12 +461,6 @@ def _identifier(alias: str) -> str:
 def _is_constant(expression: ex.AnyExpression, block: _Block) -> bool:
     """Whether an expression over the items of a block is the same for all rows."""
     return all(block.items[index] in block.constants for index in inputs_of([expression]))
-
-
-def _picked(block: _Block, kept: Sequence[int]) -> _Block:
-    if not kept:
-        return block
-    return replace(block, items=[block.items[index] for index in kept], names=[block.names[index] for index in kept])
 
 
 def _beside(left: _Block, right: _Block, word: str, on: str = "") -> _Block:

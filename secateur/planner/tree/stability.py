@@ -21,11 +21,7 @@ _AGE: Final = ("age", 1)
 
 
 def is_repeatable(root: rel.AnyRelation) -> bool:
-    """Whether equal rows and parameters give equal answers, wherever and whenever a part of it is evaluated.
-
-    Args:
-        root: The relation, with all below it.
-    """
+    """Whether equal rows and parameters give equal answers, wherever and whenever a part of it is evaluated."""
     for relation in relations_in(root):
         if isinstance(relation, rel.LogicalSample):
             return False

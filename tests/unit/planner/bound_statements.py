@@ -13,7 +13,7 @@ import msgspec
 from secateur.engine.kernels.duckdb import default_kernel
 from secateur.planner.binding import BoundPlan, bind_to_plan
 from secateur.planner.tree import AnyRelation
-from secateur.planner.tree.rewriting import over_sides
+from secateur.planner.tree.rewriting import over_all_columns
 from secateur.protocol import json_decoder
 
 FILES = sorted((Path(__file__).parents[2] / "sql").glob("*.test"))
@@ -36,7 +36,7 @@ def bound(duck: Any, sql: str) -> AnyRelation | None:
         found = _decode(plan.encode())
     except msgspec.ValidationError:
         return None
-    return over_sides(found.plans[0]) if len(found.plans) == 1 else None
+    return over_all_columns(found.plans[0]) if len(found.plans) == 1 else None
 
 
 COLUMNS = {"a": "BIGINT", "b": "VARCHAR", "z": "TIMESTAMP WITH TIME ZONE"}

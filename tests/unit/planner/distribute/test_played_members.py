@@ -20,7 +20,7 @@ from secateur.engine.exchange import can_route
 from secateur.partitioning.types import parse_type
 from secateur.planner import CostModel, Estimate
 from secateur.planner.binding import BoundPlan, normalised
-from secateur.planner.distribute import Distributor, Draft, Exchanges, NotDivided, ScanFacts
+from secateur.planner.distribute import Distributor, Draft, Exchanges, NotDivided
 from secateur.planner.tree import BoundText, columns_read
 
 MEMBERS = 3
@@ -57,11 +57,14 @@ class PlayedMembers(Exchanges):
                     f' WHERE hash("{key}"::VARCHAR) % {MEMBERS} = {member}'
                 )
 
-    def facts(self, name: str) -> ScanFacts:
+    def scan(self, name: str) -> Any:
         key = () if name in self.replicated else (next(iter(self.schemas[name])),)
         scheme = SimpleNamespace(columns=key, affinity_group=lambda: "group")
-        table: Any = SimpleNamespace(replicated=name in self.replicated, scheme=scheme)
-        return ScanFacts(table, Estimate(1e6, 1e6, 1e4, 1.0, dict.fromkeys(self.schemas[name], 10)))
+        table = SimpleNamespace(replicated=name in self.replicated, scheme=scheme)
+        return SimpleNamespace(table=table, is_fetched=False)
+
+    def estimate(self, name: str) -> Estimate:
+        return Estimate(1e6, 1e6, 1e4, 1.0, dict.fromkeys(self.schemas[name], 10))
 
     def add(self, placed: Any, title: str | None = None, *, is_answer: bool = False) -> Draft:
         draft = super().add(placed, title, is_answer=is_answer)
@@ -118,9 +121,10 @@ def test_stages_answer_as_the_query(path: Path, model: str, is_large: bool) -> N
         root = normalised(plan)
         names = sorted({name for name, _ in columns_read(root)})
         played = PlayedMembers(duck, BoundPlan(plan, BoundText(sql.encode())), names)
-        facts = {name: played.facts(name) for name in names}
+        scans = {name: played.scan(name) for name in names}
+        estimates = {name: played.estimate(name) for name in names}
         try:
-            drafts = Distributor(played, facts, MODELS[model], is_large=is_large).distribute(root)
+            drafts = Distributor(played, scans, estimates, MODELS[model], is_large=is_large).distribute(root)
         except (NotDivided, duckdb.Error):
             continue
         if is_large and any(draft.order for draft in drafts):
