@@ -295,6 +295,10 @@ class FrameServer:
         for connection in list(self._accepted.open):
             connection.access_changed(self._tokens)
 
+    def find_token(self, token: str) -> GrantedToken | None:
+        """The record of a token, as :meth:`TokenBook.find <secateur.wire.handshake.TokenBook.find>`."""
+        return self._tokens.find(token)
+
     def rights_of(self, token: GrantedToken | None) -> Rights | None:
         """What the bearer of a token may do; None for one that may do everything that its role allows."""
         return self._tokens.rights(token)
