@@ -99,16 +99,15 @@ class Tokens:
         """Make a token invalid. No member accepts it when this returns, and its connections are closed.
 
         Args:
-            id: As :meth:`create` returned it and :meth:`list` shows it; or the token itself, of a JWT nothing else. All
-                JWTs with its ``jti`` are then invalid, or without one that alone.
+            id: As :meth:`create` returned it, or the token itself, as for a JWT: then all with its ``jti`` are invalid.
 
         Returns:
             The token, without its secret.
 
         Raises:
-            ProgrammingError: There is no such token, or it is a JWT that is not valid anyway.
+            ProgrammingError: There is no such token, or it is not valid anyway.
             AuthenticationError: This connection has a role below ``admin``.
-            LimitExceededError: There are too many JWTs that were revoked and have not ended.
+            LimitExceededError: Too many JWTs were revoked and have not ended.
         """
         revoked: GrantedToken = self._ask(RevokeToken(id))
         return revoked

@@ -350,36 +350,26 @@ class TokenCommands:
         except AuthenticationError as error:
             raise ProgrammingError(f"there is nothing to revoke: {error.message}") from error
         if found is None:
-            known = ", ".join(token.id for token in access.tokens)
+            ids = ", ".join(token.id for token in access.tokens)
             raise ProgrammingError(
-                f"there is no token {given[:_SHOWN_CHARS]!r}" + (f"; there are {known}" if known else ", nor any other")
+                f"there is no token {given[:_SHOWN_CHARS]!r}" + (f"; there are {ids}" if ids else ", nor any other")
             )
         if found.is_signed:
-            self._state.access = replace(access, revoked=(*_remembered(access), _as_revoked(found)))
+            now, ends = time.time(), found.expires or 0.0
+            known = [token for token in access.revoked if (token.expires or 0.0) + _REVOKED_S > now]
+            if len(known) >= _REVOKED_MAX:
+                raise LimitExceededError(
+                    f"{_REVOKED_MAX} JWTs are revoked: have their issuer sign with another key, and take this one out"
+                    " of the file of keys",
+                    limit="revoked_tokens_max",
+                )
+            revoked = replace(found, revoked=now, expires=min(ends, now + _LIFETIME_S_MAX))
+            self._state.access = replace(access, revoked=(*known, revoked))
         else:
             kept = tuple(token for token in access.tokens if token.id != found.id)
             self._state.access = replace(access, tokens=kept)
         await self._state.all_reached()
         return Reply(replace(found, digest=b""))
-
-
-def _remembered(access: AccessRecord) -> list[tokens.GrantedToken]:
-    """The signed tokens that were revoked and may be valid by some clock."""
-    now = time.time()
-    kept = [token for token in access.revoked if token.expires is None or token.expires + _REVOKED_S > now]
-    if len(kept) >= _REVOKED_MAX:
-        raise LimitExceededError(
-            f"{_REVOKED_MAX} JWTs are revoked: have their issuer sign with another key, and take this one out of the"
-            " file of keys",
-            limit="revoked_tokens_max",
-        )
-    return kept
-
-
-def _as_revoked(token: tokens.GrantedToken) -> tokens.GrantedToken:
-    now = time.time()
-    ends = now + _LIFETIME_S_MAX
-    return replace(token, revoked=now, expires=ends if token.expires is None else min(token.expires, ends))
 
 
 def _checked(asked: tokens.CreateToken, state: ClusterState) -> tuple[TableGrant, ...]:

@@ -128,7 +128,7 @@ class Controller:
 
     def _handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
         has_token = self._settings.token is not None
-        tokens = TokenCommands(self._state, self._server.find_token, has_token=has_token)
+        tokens = TokenCommands(self._state, self._server.tokens.find, has_token=has_token)
         return {
             Operation.HELLO: self._hello,
             Operation.GET_TOPOLOGY: self._send_topology,

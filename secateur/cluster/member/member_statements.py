@@ -186,6 +186,7 @@ class StatementHandlers:
             Operation.EXECUTE_MANY: self._many.execute,
             Operation.CHANGE_MANY: self._many.change,
             Operation.CLOSE_FOR_CHANGE: self._coordinated.close,
+            Operation.FIND_NEW_ROWS: self._coordinated.find_new,
             Operation.GET_RETURNED_ROWS: self._coordinated.returned,
             Operation.GET_STATEMENTS: log.send,
             Operation.GET_TENANT_HOURS: log.send_tenants,

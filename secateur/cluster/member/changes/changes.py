@@ -317,7 +317,7 @@ class MemberChanges:
             upserted = (
                 None
                 if plan.upsert is None or not pruning or finding is not _Finding.ROW_CHANGES
-                else self._upserted(plan.upsert, table_id, partition, params)
+                else self._upserted(plan.upsert, table_id, partition, params, check)
             )
             if upserted is None:
                 if plan.is_upsert_only:
@@ -337,13 +337,20 @@ class MemberChanges:
             return made
 
     def _upserted(
-        self, upsert: RowUpsert, table_id: int, partition: int, params: Sequence[Any]
+        self,
+        upsert: RowUpsert,
+        table_id: int,
+        partition: int,
+        params: Sequence[Any],
+        check: Callable[[pa.Table | FewRows], None] | None,
     ) -> tuple[int, pa.Table] | None:
         """Rows read and the row to write for an INSERT of one row as of now; None where only DuckDB can say it."""
         table = self._places.table(table_id)
         row = upsert.inserted(table, params)
         if row is None or any(row.column(name).null_count for name in table.primary_key):
             return None
+        if check is not None:  # as for the short way
+            check(row)
         found = self._store.partition(table_id, partition).find_same_key(row)
         if found is None:
             return 0, conform(row, table)
