@@ -42,6 +42,7 @@ from secateur.partitioning.topology.owner_routing import split
 from secateur.protocol.access import Rights, WriteKind
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, DuplicateMatchPolicy, FoundParts, StageChange
 from secateur.protocol.metrics import StageWork
+from secateur.protocol.tokens import Privilege
 from secateur.storage.change import ChangeOperation
 from secateur.storage.delta import FewRows
 from secateur.wire import Payload, PeerInfo, Reply, Request
@@ -331,7 +332,10 @@ class MemberChanges:
                 read, rows = upserted
             if check is not None:
                 check(rows)
-            made, sent_bytes = self._writes.apply(table_id, partition, finding.operation, rows, change_id)
+            operation = finding.operation
+            if finding is _Finding.ROW_CHANGES and Privilege.UPDATE not in (plan.privileges or (Privilege.UPDATE,)):
+                operation = ChangeOperation.IGNORE  # it may add rows, whoever sends it, and replaces none
+            made, sent_bytes = self._writes.apply(table_id, partition, operation, rows, change_id)
             if work is not None:
                 work.append(self._work(finding, table_id, 1, read, rows, sent_bytes, kernel_s))
             return made
