@@ -67,7 +67,7 @@ def create(
 def list_tokens(
     address: AddressOption = None, name: ClusterName = None, token: Token = None, as_json: AsJson = False
 ) -> None:
-    """List the tokens that are valid, oldest first. That of the cluster itself is not among them.
+    """List the tokens that are valid, oldest first, and JWTs that were revoked. That of the cluster is not among them.
 
     For example:
 
@@ -83,7 +83,8 @@ def list_tokens(
             "principal": one.principal,
             "claims": ", ".join(f"{claim}={value}" for claim, value in one.claims.items()),
             "created": _moment(one.created),
-            "expires": "" if one.expires is None else _moment(one.expires),
+            "expires": _moment(one.expires),
+            "revoked": _moment(one.revoked),
         }
         for one in found
     ]
@@ -92,7 +93,7 @@ def list_tokens(
 
 @token.command()
 def revoke(
-    token_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the token.")],
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the token, or itself, as for a JWT.")],
     address: AddressOption = None,
     name: ClusterName = None,
     token: Token = None,
@@ -105,8 +106,8 @@ def revoke(
         secateur token revoke 5f0c1a9e
     """
     with connected(name, address, token) as connection:
-        connection.tokens.revoke(token_id)
-    print_done(f"token {token_id} is not valid any more", {"revoked": token_id}, as_json=as_json)
+        revoked = connection.tokens.revoke(token_id).id
+    print_done(f"token {revoked} is not valid any more", {"revoked": revoked}, as_json=as_json)
 
 
 def _claim(text: str) -> tuple[str, str]:
@@ -123,5 +124,5 @@ def _seconds(text: str) -> float:
     return float(int(found[1]) * _UNITS_S[found[2]])
 
 
-def _moment(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+def _moment(seconds: float | None) -> str:
+    return "" if not seconds else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

@@ -87,23 +87,30 @@ class Tokens:
     def list(self) -> tuple[GrantedToken, ...]:
         """The tokens that are valid, oldest first, without their secrets.
 
+        Behind them stand JWTs that were revoked and have not ended, with the moment in ``revoked``.
+
         Raises:
             AuthenticationError: This connection has a role below ``admin``.
         """
         tokens: tuple[GrantedToken, ...] = self._ask(ListTokens()).tokens
         return tokens
 
-    def revoke(self, id: str) -> None:
+    def revoke(self, id: str) -> GrantedToken:
         """Make a token invalid. No member accepts it when this returns, and its connections are closed.
 
         Args:
-            id: As :meth:`create` returned it and :meth:`list` shows it.
+            id: As :meth:`create` returned it, or the token itself, as for a JWT: then all with its ``jti`` are invalid.
+
+        Returns:
+            The token, without its secret.
 
         Raises:
-            ProgrammingError: There is no such token.
+            ProgrammingError: There is no such token, or it is not valid anyway.
             AuthenticationError: This connection has a role below ``admin``.
+            LimitExceededError: Too many JWTs were revoked and have not ended.
         """
-        self._ask(RevokeToken(id))
+        revoked: GrantedToken = self._ask(RevokeToken(id))
+        return revoked
 
 
 def _read_role(role: str | Sequence[str]) -> tuple[TokenRole, tuple[TableGrant, ...], tuple[str, ...]]:

@@ -125,7 +125,7 @@ class QueryPlanner:
             return self.select(text, tokens, own, values)
 
         may_wait = not self._catalog.settings.is_verified and _is_small(given)
-        return ChangePlanner(plan, plan_with_action, plan_source, self._catalog.replaced_by, may_wait)
+        return ChangePlanner(plan, plan_with_action, plan_source, self._catalog.viewer.guards, may_wait)
 
 
 def _is_small(values: Sequence[Any]) -> bool:

@@ -170,7 +170,7 @@ def _change(read: Callable[[ChangeText], Insert | Merge | SearchedChange]) -> Ca
 def _policies_of(change: Insert | Merge | SearchedChange) -> PolicyCommand:
     """Whose policies hold for the rows that are there."""
     if isinstance(change, Insert):
-        # A row of a key that is there stays as it is where it can be seen, whoever may change it.
+        # DO NOTHING leaves a row alone whose key is there, whoever may change it.
         return PolicyCommand.SELECT if change.mode is InsertMode.IGNORE else PolicyCommand.UPDATE
     if Privilege.UPDATE in change.privileges:
         return PolicyCommand.ALL if Privilege.DELETE in change.privileges else PolicyCommand.UPDATE

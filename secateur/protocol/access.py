@@ -21,6 +21,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from secateur.errors import AuthenticationError, PolicyError
 from secateur.partitioning.tables.table import TableDef
@@ -156,6 +157,7 @@ class AccessRecord(msgspec.Struct, frozen=True):
         policies: The policies, in the order in which they were made.
         secured: The origins of the tables with row security.
         groups: The resource groups, in the order in which they were made.
+        revoked: Signed tokens that are valid no more, though they have not ended.
     """
 
     tokens: tuple[GrantedToken, ...] = ()
@@ -163,6 +165,13 @@ class AccessRecord(msgspec.Struct, frozen=True):
     policies: tuple[Policy, ...] = ()
     secured: tuple[int, ...] = ()
     groups: tuple[ResourceGroup, ...] = ()
+    revoked: tuple[GrantedToken, ...] = ()
+
+    @property
+    def listed_tokens(self) -> tuple[GrantedToken, ...]:
+        """The tokens that have not ended, without their digests, oldest first; behind them those that were revoked."""
+        known = (*self.tokens, *self.revoked)
+        return tuple(replace(token, digest=b"") for token in known if not token.is_over)
 
     def tenant_column(self, table: TableDef, claim: str) -> str | None:
         """The column of a table that its policies compare with a claim; None where none does."""

@@ -313,6 +313,21 @@ class WorkOutChange(Message[WorkedOut], frozen=True):
         return self.change.pruning
 
 
+class FindNewRows(Message[RowCount], frozen=True):
+    """Ask an owner which rows of the payload have keys that are not there; of those with one key, the first counts.
+
+    Rows that policies hide are there. The last column of the payload numbers its rows, and the payload of the answer is
+    that column of the rows that are new.
+
+    Attributes:
+        table_id: The table.
+        parts: Partition and number of rows, in the order of the rows.
+    """
+
+    table_id: int
+    parts: list[tuple[int, Count]]
+
+
 class GetReturnedRows(Message[RowCount], frozen=True):
     """The rows that a change returns, which are the payload of the answer."""
 

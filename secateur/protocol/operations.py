@@ -265,6 +265,7 @@ class Operation(OperationBase):
     EXECUTE_PART = 90, _AT_MEMBER, query.ExecutePart, MEMBERS, _ABANDONABLE
     EXECUTE_FIRST_STAGE = 91, _AT_MEMBER, query.ExecuteFirstStage, _READ, _ABANDONABLE
 
+    FIND_NEW_ROWS = 96, _AT_MEMBER, changes.FindNewRows, MEMBERS, _ABANDONABLE
     OPEN_COPIES = 92, _AT_MEMBER, copies.OpenCopies, MEMBERS, _HOUSEKEEPING
     FETCH_COPY = 93, _AT_MEMBER, copies.FetchCopy, MEMBERS, _HOUSEKEEPING
     WRITE_COPIES = 94, _AT_MEMBER, changes.WriteCopies, MEMBERS

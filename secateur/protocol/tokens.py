@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from secateur.partitioning.types.sql_text import quoted
-from secateur.protocol.message import Acknowledged, Message
+from secateur.protocol.message import Message
 
 
 class TokenRole(IntEnum):
@@ -99,15 +99,17 @@ class GrantedToken(msgspec.Struct, frozen=True):
     Attributes:
         id: Names it; no secret.
         role: What its bearer may do in the tables that it is good for.
-        digest: :func:`digest_of` the token, which itself is kept nowhere.
+        digest: :func:`digest_of` the token, which itself is kept nowhere; of a signed one, of what makes it unique.
         name: Its purpose, in the words of the one who made it.
-        created: Seconds since the epoch.
+        created: Seconds since the epoch; 0 for a signed one.
         tables: What it was granted itself.
         principal: Whom its bearer acts for; empty for nobody in particular.
         roles: The case-folded names of roles made by CREATE ROLE, whose grants it has.
         claims: What is known of its bearer, by name: ``session('tenant')`` is the one named ``tenant``.
         expires: Seconds since the epoch at which it ends; None for never.
-        is_signed: Whether an issuer of one's own has signed it, and no cluster made it: then it is in no record.
+        is_signed: Whether an issuer of one's own has signed it, and no cluster made it: then it is in no record, until
+            it is revoked.
+        revoked: When a signed one was revoked; None while it is valid.
     """
 
     id: str
@@ -121,6 +123,7 @@ class GrantedToken(msgspec.Struct, frozen=True):
     claims: Mapping[str, str] = {}
     expires: float | None = None
     is_signed: bool = False
+    revoked: float | None = None
 
     @property
     def is_limited(self) -> bool:
@@ -171,7 +174,7 @@ class NewToken(msgspec.Struct, frozen=True):
 
 
 class KnownTokens(msgspec.Struct, frozen=True):
-    """Tokens that are valid, without their digests."""
+    """Tokens without their digests."""
 
     tokens: tuple[GrantedToken, ...] = ()
 
@@ -199,11 +202,15 @@ class CreateToken(Message[NewToken], frozen=True):
 
 
 class ListTokens(Message[KnownTokens], frozen=True):
-    """The tokens that are valid, without their digests."""
+    """The tokens that are valid, and signed ones that were revoked and have not ended, without their digests."""
 
 
-class RevokeToken(Message[Acknowledged], frozen=True):
-    """Make a token invalid. It is so everywhere when the answer comes, and its connections are closed."""
+class RevokeToken(Message[GrantedToken], frozen=True):
+    """Make a token invalid. It is so everywhere when the answer comes, and its connections are closed.
+
+    Attributes:
+        id: Its id, or the token itself, as a signed one is named.
+    """
 
     id: str
 

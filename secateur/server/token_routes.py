@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from secateur.errors import ProgrammingError
-from secateur.protocol.tokens import GrantedToken
+from secateur.protocol.tokens import SIGNED_CHARS_MAX, GrantedToken
 from secateur.server import forms
 from secateur.server.answers import json_answer
 from secateur.server.state import Server
@@ -17,6 +17,7 @@ from secateur.server.state import Server
 router = APIRouter(prefix="/api/v1")
 
 _Text = Annotated[str, Field(max_length=1000)]
+_GivenToken = Annotated[str, Path(pattern=rf"^[0-9A-Za-z_.:-]{{1,{SIGNED_CHARS_MAX}}}$")]
 
 
 class TokenForm(BaseModel):
@@ -48,19 +49,20 @@ class NewTokenForm(BaseModel):
 
 
 class TokenStatus(BaseModel):
-    """A token that is valid, without its secret."""
+    """A token without its secret."""
 
     id: str
     name: str
     principal: str
     role: str = Field(description="what it was made with")
     claims: dict[str, str]
-    created: str = Field(description="a moment in ISO 8601, UTC")
+    created: str | None = Field(description="a moment in ISO 8601, UTC; null for a JWT")
     expires: str | None = Field(description="when it ends; null for never")
+    revoked: str | None = Field(description="when it was revoked, of a JWT; null for a token that is valid")
 
 
 class TokenList(BaseModel):
-    """Tokens that are valid, oldest first. That of the cluster is not among them, nor are signed ones."""
+    """Tokens that are valid, oldest first, and JWTs that were revoked. That of the cluster is not among them."""
 
     items: list[TokenStatus]
 
@@ -87,19 +89,22 @@ async def post_token(server: Server, body: TokenForm) -> Response:
 
 @router.get("/tokens", responses={200: {"model": TokenList}}, summary="List tokens")
 async def list_tokens(server: Server) -> Response:
-    """The tokens that are valid, oldest first, without their secrets. It needs the role `admin`."""
+    """The tokens that are valid, oldest first, and JWTs that were revoked. It needs the role `admin`."""
     found = await server.ask(lambda connection: connection.tokens.list())
     return json_answer({"items": [_status(token) for token in found]})
 
 
 @router.delete("/tokens/{token_id}", responses={200: {"model": RevokedToken}}, summary="Revoke a token")
-async def delete_token(server: Server, token_id: forms.ResourceId) -> Response:
-    """Make a token invalid and close its connections. It needs the role `admin`."""
+async def delete_token(server: Server, token_id: _GivenToken) -> Response:
+    """Make a token invalid and close its connections. It needs the role `admin`.
+
+    It is named by its id, or by itself; a JWT by itself alone.
+    """
     try:
-        await server.ask(lambda connection: connection.tokens.revoke(token_id))
+        revoked = await server.ask(lambda connection: connection.tokens.revoke(token_id))
     except ProgrammingError as error:  # there is no such token
         raise HTTPException(404, error.message) from error
-    return json_answer({"id": token_id})
+    return json_answer({"id": revoked.id})
 
 
 def _status(token: GrantedToken) -> dict[str, Any]:
@@ -109,6 +114,7 @@ def _status(token: GrantedToken) -> dict[str, Any]:
         "principal": token.principal,
         "role": token.title,
         "claims": dict(token.claims),
-        "created": forms.iso_moment(token.created),
+        "created": forms.iso_moment(token.created or None),
         "expires": forms.iso_moment(token.expires),
+        "revoked": forms.iso_moment(token.revoked),
     }

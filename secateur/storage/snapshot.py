@@ -15,8 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from secateur.storage.block import gather
+from secateur.storage.change import DuplicateKeys
 from secateur.storage.key_order import CellRange, Cells, KeyOrder, prefix_range
 from secateur.storage.layout import TableLayout
+from secateur.storage.merge import new_rows, sort_rows
 from secateur.storage.sorted_rows import SortedRows
 
 _ROWS_PER_FOUND: Final = 8
@@ -57,6 +59,10 @@ class PartitionSnapshot:
             base = overlay.fold(base, self._layout)
             self._state = (base, None)
         return base
+
+    def new_among(self, rows: pa.Table) -> pa.Table:
+        """The rows of a table whose keys are not here, of those with one key the first, in the order of the keys."""
+        return new_rows(self._layout, self.fold(), sort_rows(self._layout, [rows], DuplicateKeys.FIRST_WINS)).table
 
     def settle(self) -> None:
         """:meth:`fold`, with the secondary indexes that the sorted rows had before, so that no reader has to sort."""

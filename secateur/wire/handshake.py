@@ -44,15 +44,17 @@ class TokenBook:
         self.access = AccessRecord()
         self._verifier = verifier
         self._tokens: dict[bytes, GrantedToken] = {}
+        self._revoked: frozenset[bytes] = frozenset()
 
     def take(self, access: AccessRecord) -> None:
         """Accept the tokens of a record and no others, with the roles and policies in it."""
         self.is_complete = True
         self.access = access
         self._tokens = {token.digest: token for token in access.tokens}
+        self._revoked = frozenset(token.digest for token in access.revoked)
 
     def find(self, token: str) -> GrantedToken | None:
-        """The record of a token; None if there is no such token.
+        """The record of a token; None if there is no such token, or it was revoked.
 
         Raises:
             AuthenticationError: It is over, or a signed one that is not valid.
@@ -67,11 +69,13 @@ class TokenBook:
             found = self._verifier(token)
         if found is not None and found.is_over:
             raise AuthenticationError(f"the token {found.id!r} has expired: ask for another one")
-        return found
+        return found and self.current(found)
 
     def current(self, token: GrantedToken) -> GrantedToken | None:
-        """A token as it is now; None if it was revoked. A signed one stays as it is until it expires."""
-        return token if token.is_signed else self._tokens.get(token.digest)
+        """A token as it is now; None if it was revoked. A signed one stays as it is until then."""
+        if token.is_signed:
+            return None if token.digest in self._revoked else token
+        return self._tokens.get(token.digest)
 
     def rights(self, token: GrantedToken | None) -> Rights | None:
         """What the bearer of a token may do; None for one that may do everything that its role allows."""

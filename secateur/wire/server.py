@@ -13,9 +13,8 @@ from functools import partial
 from typing import Final
 
 from secateur.errors import AuthenticationError, Error, OperationalError
-from secateur.protocol.access import AccessRecord, Rights
+from secateur.protocol.access import AccessRecord
 from secateur.protocol.operations import Operation
-from secateur.protocol.tokens import GrantedToken
 from secateur.wire.buffers import PayloadBudget
 from secateur.wire.connection import AcceptedConnections, FrameService, ServerConnection
 from secateur.wire.frames import Limits
@@ -184,6 +183,9 @@ class FrameServer:
         port: Port to listen on; 0 takes any free one, see :attr:`port`.
         alive_s: Seconds between two signs of life to peers that wait for an answer.
         tls: The certificate by which it speaks TLS with everybody; None speaks it with nobody.
+
+    Attributes:
+        tokens: Those that it accepts, and what their bearers may do.
     """
 
     def __init__(
@@ -200,7 +202,7 @@ class FrameServer:
         self._service = replace(service, operations={Operation.HELLO.code: Operation.HELLO, **service.operations})
         self._alive_s = alive_s
         self._tls = tls
-        self._tokens = service.tokens
+        self.tokens = service.tokens
         limits = service.limits
         self._accepted = AcceptedConnections(PayloadBudget(limits.held_bytes_max, limits.stalled_s))
         self._server: asyncio.Server | TlsListener | None = None
@@ -289,20 +291,11 @@ class FrameServer:
 
         Connections with a token that is not among them are closed.
         """
-        if self._tokens.is_complete and access == self._tokens.access:
+        if self.tokens.is_complete and access == self.tokens.access:
             return
-        self._tokens.take(access)
+        self.tokens.take(access)
         for connection in list(self._accepted.open):
-            connection.access_changed(self._tokens)
-
-    def rights_of(self, token: GrantedToken | None) -> Rights | None:
-        """What the bearer of a token may do; None for one that may do everything that its role allows."""
-        return self._tokens.rights(token)
-
-    @property
-    def knows_tokens(self) -> bool:
-        """Whether it was told which tokens there are."""
-        return self._tokens.is_complete
+            connection.access_changed(self.tokens)
 
     def _tick(self) -> None:
         """Send a sign of life to all peers that wait.

@@ -21,7 +21,7 @@ import msgspec
 
 from secateur.errors import AuthenticationError, ProgrammingError
 from secateur.protocol.codec import from_json
-from secateur.protocol.tokens import SIGNED_CHARS_MAX, GrantedToken, TokenRole
+from secateur.protocol.tokens import SIGNED_CHARS_MAX, GrantedToken, TokenRole, digest_of
 from secateur.wire.tls import FileStamp, file_stamp
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class _Verifier:
         if len(text) > SIGNED_CHARS_MAX:
             raise _refusal(f"it is longer than {SIGNED_CHARS_MAX} characters")
         try:
-            return self._token(self._claims(text))
+            return self._token(text, self._claims(text))
         except AuthenticationError:
             raise
         except Exception as error:  # whatever the library makes of the bytes of strangers, they are no valid token
@@ -160,7 +160,7 @@ class _Verifier:
             raise _refusal(f"its header, with alg={algorithm!a} and kid={key_id!a}, fits {many}")
         return found[0]
 
-    def _token(self, said: Mapping[str, Any]) -> GrantedToken:
+    def _token(self, text: str, said: Mapping[str, Any]) -> GrantedToken:
         principal = _claim(said, self._jwt.principal_claim)
         if not isinstance(principal, str) or not 0 < len(principal) <= _NAME_CHARS_MAX:
             raise _refusal(
@@ -171,9 +171,13 @@ class _Verifier:
         names = [roles] if isinstance(roles, str) else [] if roles is None else roles
         if not isinstance(names, list) or len(names) > _ROLES_MAX or not all(isinstance(name, str) for name in names):
             raise _refusal(f"its claim {self._jwt.roles_claim!r} is no list of up to {_ROLES_MAX} names of roles")
+        number = str(said.get("jti") or "")
+        # Not the signature: its bearer can write that in several ways.
+        digest = digest_of(repr((said["iss"], number)) if number else text.rpartition(".")[0])
         return GrantedToken(
-            f"jwt:{str(said.get('jti') or principal)[:_NAME_CHARS_MAX]}",
+            f"jwt:{number[:_NAME_CHARS_MAX] or f'{principal}:{digest.hex()[:8]}'}",
             TokenRole.WRITE,
+            digest,
             principal=principal,
             roles=tuple(dict.fromkeys(name.casefold() for name in names)),
             claims={

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -183,6 +184,99 @@ def test_an_open_connection_obeys_what_roles_are_granted_since(own: Cluster, bea
             conn.execute(ALL)
 
 
+def refusals(own: Cluster, token: str) -> list[str]:
+    """Why each process refuses a token; empty for one that lets it in."""
+    found = []
+    for address in (own.address, *(member.address for member in own.members())):
+        try:
+            RawConnection(own, address, token=token).__exit__()
+        except AuthenticationError as error:
+            found.append(error.message)
+        else:
+            found.append("")
+    return found
+
+
+def test_a_token_is_revoked_alone_and_its_connections_end(own: Cluster, bearer: Connect) -> None:
+    claims = {"roles": ["reader"], "tenant_id": "C2"}
+    numbered, plain, other = OWN.token(jti="n1", **claims), OWN.token(iat=1, **claims), OWN.token(jti="n2", **claims)
+    stays = secateur.connect(own.address, other)
+    for number, token in enumerate((numbered, plain)):
+        conn = secateur.connect(own.address, token)
+        assert conn.execute(ONE).fetchall() == [(30,)]
+        gone = own.tokens.revoke(token)
+        assert (gone.principal, gone.digest) == ("ada", b"")
+        with pytest.raises(AuthenticationError, match="was revoked"):
+            conn.execute(ONE)
+        assert all("wrong or was revoked" in refusal for refusal in refusals(own, token))
+        with pytest.raises(ProgrammingError, match="there is no token"):
+            own.tokens.revoke(token)
+        listed = [one for one in own.tokens.list() if one.is_signed]
+        assert len(listed) == number + 1
+        assert listed[-1].revoked is not None
+        assert abs(listed[-1].revoked - time.time()) < 60
+        assert token not in repr(listed)
+    again = OWN.token(jti="n1", iat=2, **claims)
+    assert all("wrong or was revoked" in refusal for refusal in refusals(own, again)), "its number is what counts"
+    assert refusals(own, other) == [""] * 3
+    assert stays.execute(ONE).fetchall() == [(30,)]
+    stays.close()
+    with own.connect() as admin:
+        sql = "SELECT id, principal, roles, claims['tenant'], created, revoked < expires FROM secateur.tokens"
+        found = admin.execute(f"{sql} WHERE revoked IS NOT NULL ORDER BY revoked").fetchall()
+    assert found == [
+        ("jwt:n1", "ada", ["reader"], "C2", None, True),
+        (listed[-1].id, "ada", ["reader"], "C2", None, True),
+    ]
+
+
+def test_what_is_no_valid_token_is_not_revoked(own: Cluster, bearer: Connect) -> None:
+    before = own.tokens.list()
+    for given, why in {
+        OWN.token(exp=time.time() - 1): "nothing to revoke: .*has expired",
+        Issuer("RS256", "first").token(): "nothing to revoke: .*Signature verification failed",
+        "jwt:n2": "there is no token 'jwt:n2'",
+    }.items():
+        with pytest.raises(ProgrammingError, match=why):
+            own.tokens.revoke(given)
+    with pytest.raises(AuthenticationError, match="role 'admin'"):
+        bearer(roles=["reader", "clerk"]).tokens.revoke(OWN.token(jti="n3"))
+    assert own.tokens.list() == before
+
+
+def test_a_token_that_was_made_here_is_revoked_by_itself_as_well(own: Cluster) -> None:
+    made = own.tokens.create("read")
+    assert own.tokens.revoke(made.token).id == made.id
+    assert all("wrong or was revoked" in refusal for refusal in refusals(own, made.token))
+
+
+def test_revoked_tokens_outlive_controllers_and_cold_starts_and_are_forgotten_with_their_end(
+    keys: Path, tmp_path: Path
+) -> None:
+    settings: dict[str, Any] = {
+        "members": 2,
+        "runtime": "embedded",
+        "member_silence_s": 3.0,
+        "jwt": jwt_of(keys),
+        "token": "secret",
+        "data_directory": tmp_path,
+    }
+    kept, other = OWN.token(jti="kept", exp=time.time() + 600), OWN.token(exp=time.time() + 600)
+    with secateur.start(**settings) as own:
+        own.tokens.revoke(kept)
+        own.tokens.revoke(OWN.token(jti="short", exp=int(time.time()) + 3))
+        own.kill_controller()
+        own.scale(3)
+        assert all("wrong or was revoked" in refusal for refusal in refusals(own, kept))
+        assert refusals(own, other) == [""] * 4
+        eventually(lambda: [token.id for token in own.tokens.list()] == ["jwt:kept"])
+    with secateur.start(**settings | {"members": 3}) as own:
+        assert all("wrong or was revoked" in refusal for refusal in refusals(own, kept))
+        assert [token.id for token in own.tokens.list()] == ["jwt:kept"]
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert kept.encode() not in written
+
+
 def test_keys_are_rotated_while_the_cluster_runs(tmp_path: Path) -> None:
     old, new = Issuer("ES256", "2026"), Issuer("ES256", "2027")
     path = write_keys(tmp_path / "jwks.json", old)
@@ -288,6 +382,28 @@ def test_http_serves_nothing_of_what_it_keeps_once_a_token_has_ended(server: Htt
         assert status() == 200
         eventually(lambda: status() == 401)
         assert http.post("/api/v1/statements", json={"sql": ALL}).status_code == 401
+
+
+def test_http_and_the_command_revoke_a_token(own: Cluster, server: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (OWN.token(roles=["reader"], tenant_id="C2", jti=f"http {n}", filler="x" * 5000) for n in range(2))
+    monkeypatch.setenv("SECATEUR_ADDRESS", own.address)
+    monkeypatch.setenv("SECATEUR_TOKEN", own.token or "")
+    with over_http(server, first) as one, over_http(server, second) as two, over_http(server, own.token or "") as admin:
+        for http in (one, two):
+            assert http.post("/api/v1/statements", json={"sql": ALL}).status_code == 200
+        assert one.delete(f"/api/v1/tokens/{second}").status_code == 403
+        assert admin.delete(f"/api/v1/tokens/{first}").json() == {"id": "jwt:http 0"}
+        assert admin.delete(f"/api/v1/tokens/{first}").status_code == 404
+        done = CliRunner().invoke(app, ["token", "revoke", second])
+        assert (done.exit_code, "token jwt:http 1 is not valid any more" in done.output) == (0, True), done.output
+        for http in (one, two):
+            eventually(lambda http=http: http.post("/api/v1/statements", json={"sql": ALL}).status_code == 401)
+        listed = admin.get("/api/v1/tokens").json()["items"]
+        assert [(one["created"], one["revoked"] is None) for one in listed if one["id"].startswith("jwt:http")] == [
+            (None, False)
+        ] * 2
+    shown = CliRunner().invoke(app, ["token", "list", "--json"])
+    assert [one["id"] for one in json.loads(shown.stdout) if one["revoked"]][-2:] == ["jwt:http 0", "jwt:http 1"]
 
 
 def test_http_serves_nothing_to_a_token_with_an_end_that_was_made_here(own: Cluster, server: HttpServer) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import secateur
 from secateur.cli.app import app
 from secateur.cluster import Cluster
-from secateur.errors import AuthenticationError, ProgrammingError, UnknownTableError
+from secateur.errors import AuthenticationError, ProgrammingError, TopologyChangedError, UnknownTableError
 from secateur.protocol import (
     MEMBER_OPERATIONS,
     AbortLoad,
@@ -510,6 +510,19 @@ def reference_of(own: Cluster, name: str) -> str:
 
 
 # -- how they are made
+
+
+def test_who_may_insert_replaces_no_row_by_the_plan_of_an_insert(own: Cluster) -> None:
+    """Its rows are all new, which is looked at where they are published: a member is asked to write them at once."""
+    made = own.tokens.create("select, insert on orders")
+    before = state(own)
+    for number, conflict in enumerate(("", "ON CONFLICT DO NOTHING")):
+        plan = Plans(own).of(f"INSERT INTO orders SELECT id, v + 100 FROM orders WHERE id = 3 {conflict} RETURNING id")
+        asked = ChangeOnePartition(plan, [], pruning=True, operation="effects", change_id=f"replaces {number}")
+        for member in own.members():
+            with RawConnection(own, member.address, token=made.token) as raw, suppress(TopologyChangedError):
+                raw.ask(operation_of(asked), encode(asked))
+        assert state(own) == before
 
 
 @pytest.mark.parametrize(

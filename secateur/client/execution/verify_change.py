@@ -26,6 +26,7 @@ from secateur.partitioning.tables.row_ids import WITH_ROW_IDS, without_row_ids
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.types.arrow_layout import without_struct_offsets
 from secateur.partitioning.types.sql_text import CLOCKS, quoted
+from secateur.protocol.changes import DuplicateMatchPolicy
 from secateur.protocol.statements import (
     ChangeKind,
     ChangeStatement,
@@ -63,8 +64,7 @@ def check_change(call: StatementCall[_Change]) -> None:
     left: tuple[pa.Table, pa.Table] | None = None
     for _ in range(_ROUNDS):
         selected = run_select(call.of(change.select))
-        is_guarded = any(scan.is_guarded and scan.table == change.table.name for scan in change.select.scans)
-        if is_guarded or not change.select.deterministic:
+        if _is_guarded(change) or not change.select.deterministic:
             return
         names = sorted({change.table.name, *(scan.table for scan in change.select.scans)})
         tables = {name: _read(call.session, f"SELECT * FROM {quoted(name)}") for name in names}
@@ -85,6 +85,13 @@ def check_change(call: StatementCall[_Change]) -> None:
         rows_pruned=ours.num_rows,
         rows_unpruned=theirs.num_rows,
     )
+
+
+def _is_guarded(change: _Change) -> bool:
+    """Whether row policies hold for the changed table, whose owners may say what becomes of the rows of DO NOTHING."""
+    scans = [scan for scan in change.select.scans if scan.table == change.table.name]
+    meets_rows = isinstance(change, ChangeStatement) or change.duplicate_match is DuplicateMatchPolicy.FIRST
+    return any(scan.is_guarded for scan in scans) or (meets_rows and not scans)
 
 
 def _read(session: Session, sql: str) -> _Rows:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, assert_never
 
 from msgspec.structs import replace
@@ -22,7 +22,6 @@ from secateur.planner import statement as planned
 from secateur.planner.system.tables import SCHEMA, SYSTEM_TABLES
 from secateur.protocol import tokens
 from secateur.protocol.access import AccessRecord, DefinedRole, Policy, ResourceGroup
-from secateur.protocol.message import Acknowledged
 from secateur.protocol.tokens import Privilege, TableGrant, TokenRole
 from secateur.wire import Reply, Request
 
@@ -30,8 +29,13 @@ _ROLES_MAX: Final = 1000
 _POLICIES_MAX: Final = 1000
 _GROUPS_MAX: Final = 1000
 _TOKENS_MAX: Final = 1000
+_REVOKED_MAX: Final = 1000
+_REVOKED_S: Final = 3600.0
+"""A signed token that was revoked is remembered so much longer than it is valid: a member's clock may be behind."""
 _TOKEN_BYTES: Final = 32
 _NAME_CHARS_MAX: Final = 200
+_SHOWN_CHARS: Final = 16
+"""What was given as the id of a token may be a secret."""
 _TABLES_MAX: Final = 1000
 _CLAIMS_MAX: Final = 32
 _CLAIM_CHARS_MAX: Final = 1000
@@ -271,11 +275,15 @@ class TokenCommands:
     """Carries out what concerns tokens. Lives on the controller's event loop.
 
     Args:
+        find: Finds the record of a token that is valid, a signed one as well.
         has_token: Whether the cluster asks clients for a token.
     """
 
-    def __init__(self, state: ClusterState, *, has_token: bool) -> None:
+    def __init__(
+        self, state: ClusterState, find: Callable[[str], tokens.GrantedToken | None], *, has_token: bool
+    ) -> None:
         self._state = state
+        self._find = find
         self._has_token = has_token
 
     async def create(self, request: Request[tokens.CreateToken]) -> Reply[tokens.NewToken]:
@@ -322,28 +330,41 @@ class TokenCommands:
 
     def listed(self, _: Request[tokens.ListTokens]) -> Reply[tokens.KnownTokens]:
         """The tokens, oldest first."""
-        return Reply(
-            tokens.KnownTokens(
-                tuple(replace(token, digest=b"") for token in self._state.access.tokens if not token.is_over)
-            )
-        )
+        return Reply(tokens.KnownTokens(self._state.access.listed_tokens))
 
-    async def revoke(self, request: Request[tokens.RevokeToken]) -> Reply[Acknowledged]:
+    async def revoke(self, request: Request[tokens.RevokeToken]) -> Reply[tokens.GrantedToken]:
         """Make a token invalid, at every member that stays.
 
         Raises:
-            ProgrammingError: There is no such token.
+            ProgrammingError: There is no such token, or it is not valid anyway.
+            LimitExceededError: It is a signed one, and there are too many that were revoked.
         """
-        token_id = request.message.id
-        kept = tuple(token for token in self._state.access.tokens if token.id != token_id)
-        if len(kept) == len(self._state.access.tokens):
-            known = ", ".join(token.id for token in kept)
+        given, access = request.message.id, self._state.access
+        try:
+            found = next((token for token in access.tokens if token.id == given), None) or self._find(given)
+        except AuthenticationError as error:
+            raise ProgrammingError(f"there is nothing to revoke: {error.message}") from error
+        if found is None:
+            ids = ", ".join(token.id for token in access.tokens)
             raise ProgrammingError(
-                f"there is no token {token_id!r}" + (f"; there are {known}" if known else ", nor any other")
+                f"there is no token {given[:_SHOWN_CHARS]!r}" + (f"; there are {ids}" if ids else ", nor any other")
             )
-        self._state.access = replace(self._state.access, tokens=kept)
+        if found.is_signed:
+            now, ends = time.time(), found.expires or 0.0
+            known = [token for token in access.revoked if (token.expires or 0.0) + _REVOKED_S > now]
+            if len(known) >= _REVOKED_MAX:
+                raise LimitExceededError(
+                    f"{_REVOKED_MAX} JWTs are revoked: have their issuer sign with another key, and take this one out"
+                    " of the file of keys",
+                    limit="revoked_tokens_max",
+                )
+            revoked = replace(found, revoked=now, expires=min(ends, now + _LIFETIME_S_MAX))
+            self._state.access = replace(access, revoked=(*known, revoked))
+        else:
+            kept = tuple(token for token in access.tokens if token.id != found.id)
+            self._state.access = replace(access, tokens=kept)
         await self._state.all_reached()
-        return Reply(Acknowledged())
+        return Reply(replace(found, digest=b""))
 
 
 def _checked(asked: tokens.CreateToken, state: ClusterState) -> tuple[TableGrant, ...]:

@@ -125,7 +125,8 @@ class Controller:
         self.handlers = self._handlers()
 
     def _handlers(self) -> dict[OperationBase, Callable[[Request[Any]], Handled]]:
-        tokens = TokenCommands(self._state, has_token=self._settings.token is not None)
+        has_token = self._settings.token is not None
+        tokens = TokenCommands(self._state, self._server.tokens.find, has_token=has_token)
         return {
             Operation.HELLO: self._hello,
             Operation.GET_TOPOLOGY: self._send_topology,

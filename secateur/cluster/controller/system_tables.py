@@ -272,11 +272,11 @@ class SystemTables:
                 "role": token.role.title,
                 "roles": list(token.roles),
                 "claims": list(token.claims.items()),
-                "created": _moment(token.created),
+                "created": _moment(token.created or None),
                 "expires": _moment(token.expires),
+                "revoked": _moment(token.revoked),
             }
-            for token in self._state.access.tokens
-            if not token.is_over
+            for token in self._state.access.listed_tokens
         ]
 
     def _grants(self) -> list[Row]:

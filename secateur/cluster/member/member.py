@@ -143,7 +143,7 @@ class Member:
         statements = self._statements = StatementRunner(
             storage, connections, copies, plans, jobs, admissions, threads, native
         )
-        row_guards = RowGuards(self._server.rights_of)
+        row_guards = RowGuards(self._server.tokens.rights)
         changes = MemberChanges(
             storage, plans, replication, threads.changing, row_guards, settings.max_waiting_statements
         )
@@ -202,7 +202,7 @@ class Member:
         joining = JoinRequest(at.id, at.host, at.port, at.node)
         joined = (await self._connections.patient.request(joining)).message
         self._membership.know_views(joined.catalog_version, joined.views)
-        if not self._server.knows_tokens:  # the record may have told it of newer ones meanwhile
+        if not self._server.tokens.is_complete:  # the record may have told it of newer ones meanwhile
             self._take_access(joined.access)
         await self._lease.start()
         self._background.start(self._load_kernels(), f"member {self.member_id} loads its kernels")

@@ -170,6 +170,7 @@ class StatementHandlers:
             Operation.CLOSE_RESULT: self._close_result,
             Operation.EXECUTE_MANY: self._many.execute,
             Operation.CHANGE_MANY: self._many.change,
+            Operation.FIND_NEW_ROWS: self._coordinated.find_new,
             Operation.GET_RETURNED_ROWS: self._coordinated.returned,
             Operation.GET_STATEMENTS: log.send,
             Operation.GET_TENANT_HOURS: log.send_tenants,

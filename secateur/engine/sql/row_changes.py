@@ -8,7 +8,7 @@ deletion the old one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
 
@@ -79,6 +79,11 @@ class RowChanges:
             actions=actions,
             rows=rows,
         )
+
+    def only(self, positions: pa.Array) -> RowChanges:
+        """Some of the changes, all of which are insertions."""
+        added, rows = self.added.take(positions), self.rows.take(positions)
+        return replace(self, added=added, actions=self.actions.take(positions), rows=rows)
 
     def resulting(self, table: TableDef) -> pa.Table:
         """The rows that are to be written when none goes and none moves: of rows with one key the first.

@@ -22,7 +22,7 @@ from secateur.planner.system.tables import SCHEMA as SYSTEM
 from secateur.planner.system.tables import SYSTEM_TABLES
 from secateur.planner.text.tokens import Token, TokenKind, tokenize
 from secateur.planner.views import FindRelation, ViewDef
-from secateur.protocol.access import PolicyCommand, PolicyFilter, Rights, TableGuard, WriteKind
+from secateur.protocol.access import PolicyCommand, PolicyFilter, Rights, TableGuard
 
 MAIN: Final = "main"
 """The schema of all tables and views."""
@@ -140,11 +140,6 @@ class PlanningCatalog:
                 case _:
                     pass
         return frozenset(found)
-
-    def replaced_by(self, table: TableDef) -> frozenset[str]:
-        """The columns that say whether an upsert may replace a row of a table; none without row policies."""
-        found = self.viewer.guards(table)
-        return frozenset() if found is None else found.replaced_by(WriteKind.UPSERT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from secateur.planner.dml.row_changes import Change
 from secateur.planner.dml.searched_change import SearchedChange, check_columns, check_reading, is_local
 from secateur.planner.statement import PlannedSelect
 from secateur.planner.text.positions import syntax_error
+from secateur.protocol.access import TableGuard, WriteKind
 from secateur.protocol.changes import ROW_CHANGES
 from secateur.protocol.statements import (
     ChangeKind,
@@ -50,7 +51,7 @@ class ChangePlanner:
         plan_query: Plans a query.
         plan_with_action: Plans one that has a parameter more, the action of a row.
         plan_source: Plans a query whose rows a client will fetch, in steps where that prunes more.
-        replaced_by: The columns that say whether an upsert may replace a row of a table, by its row policies.
+        guards: The row policies on a table; None without any.
         may_wait: Whether a query that few executions need may be planned when one does; till then it keeps
             ``plan_query``.
     """
@@ -58,7 +59,7 @@ class ChangePlanner:
     plan_query: PlanQuery
     plan_with_action: PlanQuery
     plan_source: PlanQuery
-    replaced_by: Callable[[TableDef], frozenset[str]]
+    guards: Callable[[TableDef], TableGuard | None]
     may_wait: bool
 
     def plan(self, change: Insert | Merge | SearchedChange, textual: TextualParameters) -> Statement:
@@ -110,7 +111,7 @@ class ChangePlanner:
     def _insert(self, insert: Insert) -> InsertValues | InsertSelect[PlannedSelect] | CoordinatedChange[PlannedSelect]:
         if isinstance(insert.source, ValuesRows):
             assert insert.columns is not None
-            if insert.is_load and insert.ctes is None:
+            if self._is_load(insert) and insert.ctes is None:
                 if not insert.is_computed:
                     return insert.values()
                 select = insert.query().plan(self.plan_source)
@@ -133,8 +134,8 @@ class ChangePlanner:
                 insert.source.start,
             )
         is_partial = insert.mode is InsertMode.UPSERT and len(columns) < len(table.columns)
-        if not insert.is_load or is_partial or _needs_one_moment(select, insert):
-            return self._coordinated(insert, InsertedRows(insert, columns).changes())
+        if not self._is_load(insert) or is_partial or _needs_one_moment(select, insert):
+            return self._coordinated(insert, self._inserted(insert, columns).changes())
         if [str(table.column(name).type) for name in columns] != [text for _, text in select.plan.columns]:
             select = insert.cast_query(columns).plan(self.plan_source)
         return InsertSelect(table, columns, select, insert.mode)
@@ -146,12 +147,15 @@ class ChangePlanner:
 
         Where its form without DuckDB has what nearly all executions need, the query for its row is planned later.
         """
-        rows = InsertedRows(insert, columns)
+        rows = self._inserted(insert, columns)
         changes, stays = rows.changes(), rows.keeps_plain_keys
-        is_one_row = stays and len(values.values) == 1 and self._meets_no_hidden_row(insert)
+        is_one_row = stays and len(values.values) == 1 and not insert.table.replicated
+        if insert.mode is InsertMode.UPSERT:
+            is_one_row = is_one_row and not self._may_replace_hidden_row(insert)
         found = rows.upsert(self.plan_query) if is_one_row else None
         if found is None:
-            is_single_partition = stays and insert.mode is not InsertMode.APPEND and insert.returning is None
+            changes_found = insert.mode is not InsertMode.APPEND and not rows.asks_owners
+            is_single_partition = stays and changes_found and insert.returning is None
             return self._coordinated(insert, changes, is_single_partition=is_single_partition)
         upsert, uses = found
         if insert.returning is not None:
@@ -203,17 +207,31 @@ class ChangePlanner:
             change.duplicate_match,
             returning,
             names_action,
-            is_single_partition and len(select.plan.scans) == 1 and self._meets_no_hidden_row(change),
+            is_single_partition
+            and len(select.plan.scans) == 1
+            and not change.table.replicated
+            and not self._may_replace_hidden_row(change),
             privileges=change.privileges,
         )
 
-    def _meets_no_hidden_row(self, change: Change) -> bool:
-        """Whether the primary of a row's key sees the row that is there, if one is.
+    def _inserted(self, insert: Insert, columns: Sequence[str]) -> InsertedRows:
+        is_guarded = self.guards(insert.table) is not None
+        return InsertedRows(insert, columns, asks_owners=is_guarded and insert.mode is InsertMode.IGNORE)
+
+    def _is_load(self, insert: Insert) -> bool:
+        return insert.is_load and (insert.mode is not InsertMode.UPSERT or not self._may_replace_hidden_row(insert))
+
+    def _may_replace_hidden_row(self, change: Change) -> bool:
+        """Whether only a query says if a row that is there may be changed: its key, and what is given, do not.
 
         The row may be one that policies hide: then it is looked for, and is an error.
         """
-        table = change.table
-        return not table.replicated and self.replaced_by(table) <= set(table.primary_key)
+        table, guards = change.table, self.guards(change.table)
+        if guards is None:
+            return False
+        of_insert, of_update = guards.writes[WriteKind.INSERT], guards.writes[WriteKind.UPDATE]
+        is_by_key = guards.replaced_by(WriteKind.UPSERT) <= set(table.primary_key)
+        return not is_by_key or of_insert.condition != of_update.condition
 
 
 def _returning_row(

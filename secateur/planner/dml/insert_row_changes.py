@@ -58,17 +58,19 @@ class InsertedRows:
     Attributes:
         insert: The statement.
         columns: The columns of the table that its rows have, in order.
+        asks_owners: Whether row policies hide keys from its query, so that owners say which DO NOTHING leaves out.
     """
 
     insert: Insert
     columns: Sequence[str]
+    asks_owners: bool = False
 
     def changes(self) -> Composed:
         """The query for the row changes."""
         insert = self.insert
         composer = Composer(insert.sql, insert.parameters, insert.ctes).say("SELECT ")
         absent = [column.name for column in insert.table.columns if column.name not in self.columns]
-        if insert.mode is InsertMode.APPEND:
+        if insert.mode is InsertMode.APPEND or self.asks_owners:
             values: dict[str, Words] = {column.name: (quoted(column.name),) for column in insert.table.columns}
             row_changes_items(composer, insert.target, (action_text(RowAction.INSERT),), values, is_there=False)
             insert.say_rows(composer.say(" FROM "), self.columns, absent)

@@ -172,6 +172,7 @@ _TABLES: Final = (
         claims="MAP(VARCHAR, VARCHAR)",
         created=_MOMENT,
         expires=_MOMENT,
+        revoked=_MOMENT,
     ),
     _table("roles", {"name": _TEXT}),
     # A grant is one of a role or one of a token: the other is empty, so that the four together are a key.

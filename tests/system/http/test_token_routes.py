@@ -53,6 +53,7 @@ def test_a_token_is_made_used_listed_and_revoked(own: Cluster, own_server: HttpS
         assert http.get(PATH).status_code == 403
     (listed,) = [one for one in admin.get(PATH).json()["items"] if one["id"] == new["id"]]
     assert listed.pop("created") < listed.pop("expires")
+    assert listed.pop("revoked") is None
     expected = {"id": new["id"], "name": "shop", "principal": "bob", "role": "reader", "claims": {"tenant": "C2"}}
     assert listed == expected
     assert new["token"] not in admin.get(PATH).text

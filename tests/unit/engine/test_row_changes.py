@@ -119,3 +119,13 @@ def test_the_rows_of_a_change_in_one_partition() -> None:
     ]
     with pytest.raises(ProgrammingError, match="rows go away"):
         RowChanges.of(found_rows(("DELETE", 2, "b", 7, 2, "b")), TABLE, DuplicateMatchPolicy.FIRST).resulting(TABLE)
+
+
+def test_some_of_the_insertions_are_kept_in_their_order() -> None:
+    lines = [("INSERT", None, None, v, v, "a") for v in range(4)]
+    changes = RowChanges.of(found_rows(*lines), TABLE, DuplicateMatchPolicy.FIRST)
+    kept = changes.only(pa.array([1, 3]))
+    assert tuples(kept.added) == tuples(kept.rows) == [(1, 1, "a"), (3, 3, "a")]
+    assert kept.actions.to_pylist() == ["INSERT", "INSERT"]
+    assert (kept.removed.num_rows, kept.replaced.num_rows) == (0, 0)
+    assert changes.only(pa.array([], pa.int64())).rows.num_rows == 0

@@ -205,6 +205,16 @@ def test_many_threads_fold_and_search_one_snapshot(partition: Partition, rows: A
     assert found == [([(3, "x", -3)], 1001, [(2000, "x", 0)], [(5, "x", 5)])] * 8
 
 
+def test_rows_are_new_whose_keys_are_not_there_and_of_equal_ones_the_first(
+    snapshot: PartitionSnapshot, rows: Any, tuples: Any
+) -> None:
+    given = rows((9, "z", 1), (2, "d", 2), (2, "b", 3), (1, "b", 4), (9, "z", 5), (-1, "z", 6), (9, "a", 7))
+    numbered = given.append_column("number", pa.array(range(7)))
+    assert tuples(snapshot.new_among(given)) == [(2, "b", 3), (9, "a", 7), (9, "z", 1)]
+    assert snapshot.new_among(numbered).column("number").to_pylist() == [2, 6, 0]
+    assert snapshot.new_among(given.slice(1, 1)).num_rows == 0
+
+
 def test_empty_partition(partition: Partition, pairs: Any) -> None:
     snapshot = partition.snapshot()
     assert snapshot.rows == 0

@@ -60,9 +60,12 @@ def with_hmac(header: dict[str, Any], secret: bytes) -> str:
 def test_a_token_says_who_its_bearer_is_and_which_roles_of_sql_that_one_has(verify: Verify, issuer: Issuer) -> None:
     ends = int(time.time()) + 60
     token = issuer.token(jti="j1", roles=["Reader", "clerk", "reader"], tenant_id="C2", exp=ends, aud=["x", AUDIENCE])
-    assert verify(token) == GrantedToken(
+    found = verify(token)
+    assert found is not None
+    assert found == GrantedToken(
         "jwt:j1",
         TokenRole.WRITE,
+        found.digest,
         principal="ada",
         roles=("reader", "clerk"),
         claims={"tenant": "C2"},
@@ -81,7 +84,7 @@ def test_claims_are_those_that_were_asked_for_as_texts(keys: Path) -> None:
         {"tenant": "17", "vip": "true"},
         "a@b",
         ("clerk",),
-        "jwt:a@b",
+        f"jwt:a@b:{found.digest.hex()[:8]}",
     )
 
 
@@ -260,12 +263,57 @@ def test_a_setting_without_meaning_is_refused(wrong: dict[str, Any]) -> None:
         Jwt(**{"keys": "x", "issuer": "x", "audience": "x", **wrong})
 
 
-def test_a_book_finds_signed_tokens_once_it_knows_the_roles_and_keeps_them_whatever_is_revoked(verify: Verify) -> None:
+def otherwise_written(token: str) -> list[str]:
+    """The same token with a signature that is written in another way: what its bearer can make of it alone."""
+    signed, _, signature = token.rpartition(".")
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    last = letters.index(signature[-1])  # its lowest bits are of no byte
+    return [f"{signed}.{signature[:-1]}{letters[last ^ 1]}", f"{token}=="]
+
+
+@pytest.mark.parametrize("issuer", [OWN, CURVED], ids=["RS256", "ES256"])
+def test_a_token_is_told_from_others_by_its_number_or_else_by_all_that_is_signed(
+    verify: Verify, issuer: Issuer
+) -> None:
+    ends = int(time.time()) + 60
+    numbered, plain = issuer.token(jti="j1", exp=ends), issuer.token(exp=ends)
+
+    def digest(token: str) -> bytes:
+        found = verify(token)
+        assert found is not None
+        return found.digest
+
+    assert digest(numbered) == digest(issuer.token(jti="j1", exp=ends + 60, sub="bob"))
+    others = [issuer.token(jti="j2", exp=ends), plain, issuer.token(exp=ends + 1), issuer.token(exp=ends, sub="bob")]
+    assert len({digest(token) for token in (numbered, *others)}) == 5
+    assert digest(issuer.token(jti="", exp=ends)) != digest(plain)
+    for token in (numbered, plain):
+        written = [other for other in otherwise_written(token) if _is_accepted(verify, other)]
+        assert written, "there is another way to write it"
+        assert {digest(other) for other in written} == {digest(token)}
+
+
+def _is_accepted(verify: Verify, token: str) -> bool:
+    try:
+        return verify(token) is not None
+    except AuthenticationError:
+        return False
+
+
+def test_a_book_finds_signed_tokens_once_it_knows_the_roles_and_until_they_are_revoked(verify: Verify) -> None:
     book = TokenBook(is_complete=False, verifier=verify)
     with pytest.raises(UnreachableError, match="has just started"):
         book.find(OWN.token())
     book.take(AccessRecord())
-    found = book.find(OWN.token())
+    text, other = OWN.token(jti="j1"), OWN.token(jti="j2")
+    found, kept = book.find(text), book.find(other)
     assert found is not None
+    assert kept is not None
     assert book.current(found) is found
     assert book.find("secret") is None
+    book.take(AccessRecord(revoked=(found,)))
+    assert (book.find(text), book.current(found)) == (None, None)
+    assert (book.find(other), book.current(kept)) == (kept, kept)
+    assert book.find(found.digest.hex()) is book.find(repr((ISSUER, "j1"))) is None, "it is looked up by nothing else"
+    book.take(AccessRecord())
+    assert book.find(text) == found

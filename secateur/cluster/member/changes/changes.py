@@ -42,6 +42,7 @@ from secateur.partitioning.topology.owner_routing import split
 from secateur.protocol.access import Rights, WriteKind
 from secateur.protocol.changes import ChangedRows, ChangeOnePartition, DuplicateMatchPolicy, FoundParts, StageChange
 from secateur.protocol.metrics import StageWork
+from secateur.protocol.tokens import Privilege
 from secateur.storage.change import ChangeOperation
 from secateur.storage.delta import FewRows
 from secateur.wire import Payload, PeerInfo, Reply, Request
@@ -312,7 +313,7 @@ class MemberChanges:
             upserted = (
                 None
                 if plan.upsert is None or not pruning or finding is not _Finding.ROW_CHANGES
-                else self._upserted(plan.upsert, table_id, partition, params)
+                else self._upserted(plan.upsert, table_id, partition, params, check)
             )
             if upserted is None:
                 if plan.is_upsert_only:
@@ -326,19 +327,29 @@ class MemberChanges:
                 read, rows = upserted
             if check is not None:
                 check(rows)
-            made, sent_bytes = self._writes.apply(table_id, partition, finding.operation, rows, change_id)
+            operation = finding.operation
+            if finding is _Finding.ROW_CHANGES and Privilege.UPDATE not in (plan.privileges or (Privilege.UPDATE,)):
+                operation = ChangeOperation.IGNORE  # it may add rows, whoever sends it, and replaces none
+            made, sent_bytes = self._writes.apply(table_id, partition, operation, rows, change_id)
             if work is not None:
                 work.append(self._work(finding, table_id, 1, read, rows, sent_bytes, kernel_s))
             return made
 
     def _upserted(
-        self, upsert: RowUpsert, table_id: int, partition: int, params: Sequence[Any]
+        self,
+        upsert: RowUpsert,
+        table_id: int,
+        partition: int,
+        params: Sequence[Any],
+        check: Callable[[pa.Table | FewRows], None] | None,
     ) -> tuple[int, pa.Table] | None:
         """Rows read and the row to write for an INSERT of one row as of now; None where only DuckDB can say it."""
         table = self._places.table(table_id)
         row = upsert.inserted(table, params)
         if row is None or any(row.column(name).null_count for name in table.primary_key):
             return None
+        if check is not None:  # as for the short way
+            check(row)
         found = self._store.partition(table_id, partition).find_same_key(row)
         if found is None:
             return 0, conform(row, table)

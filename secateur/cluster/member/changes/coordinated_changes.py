@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.cluster.member.changes.loads import MemberLoads
 from secateur.cluster.member.changes.row_guards import RowGuards
+from secateur.cluster.member.changes.writes import pieces_to_keep, received_rows
 from secateur.cluster.member.jobs import KeptResults
 from secateur.cluster.member.member_storage import MemberStorage
 from secateur.cluster.member.statements.plans import check_versions
@@ -28,21 +30,24 @@ from secateur.engine.kernels.fragment import run
 from secateur.engine.sql.row_changes import RowAction, RowChanges
 from secateur.engine.sql.select_plan import SelectPlan
 from secateur.engine.threads import in_thread
-from secateur.errors import LimitExceededError, NoRangeError, ProgrammingError
+from secateur.errors import LimitExceededError, NoRangeError, PolicyError, ProgrammingError
+from secateur.partitioning.tables.conform import conform
 from secateur.partitioning.tables.table import TableDef
 from secateur.partitioning.topology.owner_routing import OwnerRouting, RoutedBatch
 from secateur.partitioning.topology.topology import Topology
+from secateur.partitioning.types.arrow_layout import row_numbers
 from secateur.protocol import changes as protocol
-from secateur.protocol.access import WriteKind
+from secateur.protocol.access import Rights, WriteKind
 from secateur.protocol.metrics import StageWork
+from secateur.protocol.tokens import Privilege
 from secateur.storage.change import MixedAttempt
-from secateur.wire import Reply, Request, encode_table
+from secateur.wire import Reply, Request, decode_table, encode_table
 
 _RETURNED = "returned"
 
 
 class MemberCoordinatedChanges:
-    """Answers ``work_out_change`` and ``get_returned_rows``. Lives on the member's event loop.
+    """Answers ``work_out_change``, ``find_new_rows`` and ``get_returned_rows``. Lives on the member's event loop.
 
     Args:
         executor: Threads for kernel calls.
@@ -87,17 +92,14 @@ class MemberCoordinatedChanges:
         is_profiled = asked.is_profiled
         found, work = await self._statements.rows(plan, params, pruning=asked.pruning, profiled=is_profiled)
         changes = await self._in_thread(RowChanges.of, found, table, asked.duplicate_match)
-        if asked.token is not None:
-            rights = self._row_guards.rights_of(asked.token)
-            for action, kind in ((RowAction.INSERT, WriteKind.INSERT), (RowAction.UPDATE, WriteKind.UPDATE)):
-                of_kind = changes.rows.filter(pc.equal(changes.actions, action.value))
-                self._row_guards.check(rights, table, kind, of_kind)
-        if asked.returning is not None:
-            returning = await self._plans.plan(asked.returning)
-            check_versions(self._store, returning)
-            returned = await self._in_thread(_returned, returning, changes, params, asked.names_action)
-            self._returned.keep(asked.load_id, {_RETURNED: returned})
         try:
+            if asked.token is not None:
+                changes = await self._permitted(self._row_guards.rights_of(asked.token), plan, asked, changes)
+            if asked.returning is not None:
+                returning = await self._plans.plan(asked.returning)
+                check_versions(self._store, returning)
+                returned = await self._in_thread(_returned, returning, changes, params, asked.names_action)
+                self._returned.keep(asked.load_id, {_RETURNED: returned})
             parts, staged = await self._stage(asked.load_id, topology, table, changes)
         except NoRangeError:
             if not table.scheme.makes_ranges:
@@ -105,6 +107,20 @@ class MemberCoordinatedChanges:
             cells = set(table.scheme.missing_cells(changes.added)) | set(table.scheme.missing_cells(changes.replaced))
             return Reply(protocol.WorkedOut(missing_cells=sorted(cells)))
         return Reply(protocol.WorkedOut(len(changes.actions), parts, work=(*work, *staged) if is_profiled else ()))
+
+    async def find_new(self, request: Request[protocol.FindNewRows]) -> Reply[protocol.RowCount]:
+        """The numbers of the rows whose keys are not there.
+
+        Raises:
+            TopologyChangedError: This member is not the primary of a partition.
+        """
+        asked = request.message
+        self._places.backups(asked.table_id, [partition for partition, _ in asked.parts])  # this is their primary
+        pieces = await pieces_to_keep(await received_rows(request.payload), asked.parts)
+        here = {partition: self._store.partition(asked.table_id, partition).snapshot() for partition in pieces}
+        found = await self._in_thread(lambda: [here[number].new_among(piece) for number, piece in pieces.items()])
+        numbers = pa.concat_tables([new.select([new.num_columns - 1]) for new in found])
+        return Reply(protocol.RowCount(numbers.num_rows), encode_table(numbers))
 
     def returned(self, request: Request[protocol.GetReturnedRows]) -> Reply[protocol.RowCount]:
         """The rows that a change returns, at its coordinator.
@@ -120,6 +136,57 @@ class MemberCoordinatedChanges:
             )
         rows = found[_RETURNED]
         return Reply(protocol.RowCount(rows.num_rows), encode_table(rows))
+
+    async def _permitted(
+        self, rights: Rights | None, plan: SelectPlan, asked: protocol.ChangeTable, changes: RowChanges
+    ) -> RowChanges:
+        """The changes to make for a principal; the query for them does not know the keys of rows that policies hide.
+
+        All rows that are given have to pass the policies first: otherwise an error, or none, would tell whether there
+        is a row with a key that the principal may not write. Then the owners say which keys are there. DO NOTHING
+        leaves those out, and DO UPDATE, which has changed what it sees, has met a hidden row.
+
+        Raises:
+            PolicyError: A row may not be written, or DO UPDATE meets one that is hidden.
+        """
+        topology, table = self._places.place(asked.table_id)
+        if rights is None or table.origin not in rights.guards:
+            return changes
+        inserted, updated = (
+            changes.rows.filter(pc.equal(changes.actions, action.value))
+            for action in (RowAction.INSERT, RowAction.UPDATE)
+        )
+        self._row_guards.check(rights, table, WriteKind.INSERT, inserted)
+        self._row_guards.check(rights, table, WriteKind.UPDATE, updated)
+        is_on_conflict = (
+            asked.duplicate_match is protocol.DuplicateMatchPolicy.FIRST
+            and Privilege.INSERT in plan.privileges
+            and Privilege.DELETE not in plan.privileges
+        )
+        if not is_on_conflict:
+            return changes
+        new = await self._new(topology, table, conform(inserted, table))
+        if Privilege.UPDATE not in plan.privileges:
+            return changes.only(new)
+        if len(new) < inserted.num_rows:
+            raise PolicyError(
+                f"table {table.name}: a key is that of a row which the row policies of the table do not let this"
+                " principal update; nothing was changed",
+                table=table.name,
+            )
+        return changes
+
+    async def _new(self, topology: Topology, table: TableDef, rows: pa.Table) -> pa.Array:
+        """The numbers of the rows whose keys are not there, ascending, as their owners know."""
+        name = "".join((*rows.column_names, "#"))  # that of no column
+        numbered = rows.append_column(name, row_numbers(np.arange(rows.num_rows)))
+        shares = list(OwnerRouting.of(table, topology).shares(numbered))[: 1 if table.replicated else None]
+        calls = [
+            self._peers.ask(share.member, protocol.FindNewRows(table.table_id, share.parts), encode_table(share.rows))
+            for share in shares
+        ]
+        numbers = [decode_table(found.payload).column(0).to_numpy() for found in await asyncio.gather(*calls)]
+        return row_numbers(np.sort(np.concatenate([np.empty(0, np.int64), *numbers])))
 
     async def _stage(
         self, load_id: str, topology: Topology, table: TableDef, changes: RowChanges

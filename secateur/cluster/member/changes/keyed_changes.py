@@ -171,7 +171,7 @@ class KeyedChanges:
             found = (
                 self._changed_row(asked, compiled, change, turn=turn)
                 if isinstance(change, KeyedChange)
-                else self._upserted_row(asked, compiled, change, turn=turn)
+                else self._upserted_row(asked, compiled, change, check, turn=turn)
             )
             if found is None:
                 return None
@@ -215,7 +215,13 @@ class KeyedChanges:
         return _written(partition, FewRows.admit(compiled.layout, changed), compiled)
 
     def _upserted_row(
-        self, asked: ChangeOnePartition, compiled: _Compiled, upsert: UpsertProgram, *, turn: tuple[int, int] | None
+        self,
+        asked: ChangeOnePartition,
+        compiled: _Compiled,
+        upsert: UpsertProgram,
+        check: Callable[[FewRows], None] | None,
+        *,
+        turn: tuple[int, int] | None,
     ) -> _Found | None:
         """The row that an INSERT writes over the one with its key; None if the change has to be made in another way."""
         layout = compiled.layout
@@ -227,6 +233,8 @@ class KeyedChanges:
             return None
         if upsert.replaces_row:
             return _written(partition, new, compiled)
+        if check is not None:  # who may not write it does not learn whether there is a row with its key
+            check(new)
         old = self._store.partition(layout.tdef.table_id, partition).values_of(new.keys[0])
         if old is not None:
             updated = upsert.updated(new.columns, old, asked.params)
