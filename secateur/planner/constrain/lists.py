@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from secateur.planner.constrain.condition import NEVER
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import CONTAINS
-from secateur.planner.tree.rewriting import cast_of, cast_to, inputs_of
+from secateur.planner.tree.rewriting import cast_of, cast_to, inputs_of, within
 from secateur.planner.tree.stability import unstable_call
 from secateur.planner.tree.types import ListInfo, LogicalType
 
@@ -27,6 +27,12 @@ def with_lists(node: ex.AnyExpression) -> ex.AnyExpression:
         ):
             is_absent = replace(node, children=(_contains(values, value),))
             return ex.Conjunction(type="CONJUNCTION_OR", children=(is_absent, _is_null(value)))
+        case ex.BoundOperation(type="OPERATOR_NOT", children=(ex.Conjunction() as inner,)) if any(
+            isinstance(part, ex.Written) for part in within(inner)
+        ):
+            opposite = "CONJUNCTION_AND" if inner.type == "CONJUNCTION_OR" else "CONJUNCTION_OR"
+            negated = tuple(with_lists(replace(node, children=(one,))) for one in inner.children)
+            return replace(inner, type=opposite, children=negated)
         case ex.Conjunction():
             return replace(node, children=tuple(map(with_lists, node.children)))
         case ex.Written(sql="({0} = ANY({1}))", children=(_, values)) if _is_of_nulls(values):

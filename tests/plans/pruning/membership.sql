@@ -430,6 +430,22 @@ serving: no, it does not search orders by its key: compare the first columns of 
 when distributed: two-stage
 */
 ----
+-- a membership inside of a negation
+-- parameters: ['C1', 'C2']
+SELECT * FROM orders WHERE NOT (NOT customer_id = ANY($1) OR amount > 5)
+/*
+execution: distributed on 2 of 3 members
+tree: orders: ($1[])
+scan orders: 2 of 271 partitions [p128, p262]
+  partitioning key (customer_id): ('C1'), ('C2')
+  primary key bounds: ('C1') <= key <= ('C2'), in 2 ranges
+  columns: customer_id, id, priority, amount, day
+  filter: customer_id IN $1 AND NOT amount > 5
+serving: no, it does not search orders by its key: compare the first columns of (customer_id, id) with values
+scatter: each owner is asked once, and the client combines their rows; no job, unless they are many
+when distributed: two-stage
+*/
+----
 -- what is no membership keeps everything: none of
 -- parameters: ['C1']
 SELECT * FROM orders WHERE customer_id <> ALL($1)
