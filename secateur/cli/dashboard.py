@@ -42,7 +42,7 @@ def dashboard(
     try:
         from secateur.server.http_server import HttpServer
     except ModuleNotFoundError as error:
-        if error.name not in ("fastapi", "starlette", "uvicorn", "prometheus_client"):
+        if error.name is None or error.name.startswith("secateur"):
             raise
         raise CommandError(f'serving HTTP needs {error.name}: pip install "secateur[server]"') from None
     use_log_format(log_format)

@@ -84,8 +84,8 @@ class QueryPlanner:
         asked = read_show(cursor, lambda cursor: read_relation(cursor, self._catalog.view.relation))
         if isinstance(asked, AboutQuery):
             # What is wrong with a query is said of the user's own text.
-            described = self.select(cursor.sql, asked.tokens, parameters, values)
-            text = cursor.sql[asked.tokens[0].start : asked.tokens[-1].end + 1]
+            described = self.select(asked.sql, asked.tokens, parameters, values)
+            text = asked.sql[asked.tokens[0].start : asked.tokens[-1].end + 1]
             asked = summarized_sql(text) if asked.is_summary else described_sql(described.plan.columns)
         return self.select_made(asked, parameters, values)
 

@@ -192,6 +192,15 @@ def test_mistakes(conn: secateur.Connection, sql: str, kind: type[Exception], me
         conn.execute(sql)
 
 
+@pytest.mark.parametrize("name", ["secateur.members", "information_schema.tables", '"secateur"."tables"'])
+def test_they_are_described_by_their_names(conn: secateur.Connection, name: str) -> None:
+    columns = [one[:2] for one in conn.execute(f"DESCRIBE SELECT * FROM {name}").fetchall()]
+    for asked in (f"DESCRIBE {name}", f"SHOW COLUMNS FROM {name}"):
+        assert [(column, kind) for column, kind, *_ in conn.execute(asked).fetchall()] == columns
+    summary = conn.execute(f"SUMMARIZE {name}").fetchall()
+    assert [(column, kind) for column, kind, *_ in summary] == columns
+
+
 def test_a_change_does_not_read_them(running: Cluster, table: str) -> None:
     with running.connect() as conn, pytest.raises(NotSupportedError, match="pass their values as parameters"):
         conn.execute(f"DELETE FROM {table} WHERE k IN (SELECT rows FROM secateur.tables)")

@@ -56,7 +56,7 @@ def as_table(
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     try:
-        package = type(data).__module__.partition(".")[0]
+        package = _package(data)
         if package == "pandas" and hasattr(data, "columns"):
             named = [(str(name), data.iloc[:, at]) for at, name in enumerate(data.columns)]
             return _of_columns(named, types)
@@ -127,9 +127,14 @@ def _of_columns(columns: Iterable[tuple[str, Any]], types: Mapping[str, SqlType]
     return pa.Table.from_arrays(found, names=names)
 
 
+def _package(value: Any) -> str:
+    """The package of the class of a value, whichever of its modules has it: those of pandas moved with version 3."""
+    return type(value).__module__.partition(".")[0]
+
+
 def _column(values: Any, type_: SqlType | None, name: str) -> Any:
     is_objects = getattr(getattr(values, "dtype", None), "hasobject", False)
-    if is_objects and type(values).__module__.startswith("pandas."):
+    if is_objects and _package(values) == "pandas":
         values = values.to_list()
         if float in set(map(type, values)):  # NaN is pandas' NULL
             values = [None if isinstance(value, float) and value != value else value for value in values]
@@ -138,7 +143,7 @@ def _column(values: Any, type_: SqlType | None, name: str) -> Any:
     elif not is_objects and not isinstance(values, (list, tuple)):
         if isinstance(values, (pa.Array, pa.ChunkedArray)):
             return values
-        return pa.array(values, from_pandas=type(values).__module__.startswith("pandas."))
+        return pa.array(values, from_pandas=_package(values) == "pandas")
     return inferred_array(values, name=name) if type_ is None else column_of(values, type_, name=name)
 
 

@@ -379,6 +379,8 @@ class _LoadExecution(Retryable[LoadResult]):
         for chunk in as_chunks(data, check=self.session.check_control):
             yield from as_chunks(self._conformed(chunk, table, first_row=first_row))
             first_row += chunk.num_rows
+        if first_row == 1:  # its columns are checked all the same
+            self._conformed(data.schema.empty_table(), table)
 
 
 def _sent(table: TableDef, member: str, partitions: int, rows: int, size: int, started_s: float) -> StageWork:

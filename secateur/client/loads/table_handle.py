@@ -22,7 +22,15 @@ from secateur.client.loads.create_table import dropped_on_failure
 from secateur.client.loads.load import LoadMode, Progress, load_rows
 from secateur.client.loads.load_progress import progress_line
 from secateur.client.session import Session
-from secateur.errors import Error, NoRangeError, NullKeyError, ParameterError, TopologyChangedError, forget_frames
+from secateur.errors import (
+    DataError,
+    Error,
+    NoRangeError,
+    NullKeyError,
+    ParameterError,
+    TopologyChangedError,
+    forget_frames,
+)
 from secateur.partitioning.schemes.components import ROW_ID
 from secateur.partitioning.schemes.scheme import PartitionScheme
 from secateur.partitioning.tables.conform import MissingColumns
@@ -226,6 +234,11 @@ class TableHandle:
         now = datetime.now(UTC)
         table = as_table(data, types, rows_name_all=missing is None, defaults=defaults, now=now)
         check_writable(table.schema, self._table)
+        if load_mode is LoadMode.OVERWRITE and not table.schema.names and not isinstance(data, (list, tuple, Iterator)):
+            raise DataError(
+                f"table {self.name}: the {type(data).__name__} has no columns: give those of the table, or TRUNCATE it",
+                table=self.name,
+            )
         total = table.num_rows if isinstance(table, pa.Table) else None
         try:
             with progress_line(self.name, total, progress) as report, self._traced("load") as describe:

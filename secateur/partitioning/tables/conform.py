@@ -87,7 +87,7 @@ def conform(
     rows = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
     schema = tdef.arrow_schema
     given = _by_name(rows, tdef)
-    if len(given) < len(schema) and rows.num_rows:
+    if len(given) < len(schema) and given:  # without any column there are no rows either
         lacking = [column for column in tdef.visible_columns if column.name.casefold() not in given]
         if lacking:
             _check_missing(lacking, tdef, missing)

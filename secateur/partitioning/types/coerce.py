@@ -36,6 +36,10 @@ from secateur.partitioning.types.decimals import below_power_of_ten, fits, resca
 from secateur.partitioning.types.json_text import check_json, json_of
 
 _INTEGER_TEXT: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
+_NUMBER_TEXT: Final = re.compile(
+    r"\s*[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)\s*", re.IGNORECASE
+)
+"""Python reads more as a number: digits of other scripts, and underscores, which DuckDB refuses."""
 UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 FINER_TEXT: Final = re.compile(r"[.,]\d{6}0*[1-9]")
 """What texts have of which Python's ``fromisoformat`` cuts off a fraction of a microsecond."""
@@ -147,7 +151,7 @@ def check_finite(number: float, given: Any) -> None:
 
 def is_missing(kind: type) -> bool:
     """Whether it is the type of pandas' own value for a missing one; told by its name, without pandas."""
-    return kind.__name__ in _MISSING and kind.__module__.startswith("pandas.")
+    return kind.__name__ in _MISSING and kind.__module__.partition(".")[0] == "pandas"
 
 
 def _convert(value: Any, type_: SqlType) -> Any:
@@ -237,7 +241,7 @@ def _to_decimal(value: Any, type_: SqlType) -> Decimal:
             # The shortest text that reads back as the same float is what the user wrote.
             number = Decimal(repr(value))
         case str():
-            number = Decimal(value.strip())
+            number = Decimal(_number_text(value).strip())
         case _:
             raise _CannotError("give a Decimal, an int or text")
     if not number.is_finite():
@@ -248,6 +252,12 @@ def _to_decimal(value: Any, type_: SqlType) -> Decimal:
         return rescaled(number, type_.scale)
     except Inexact:
         raise _CannotError(f"the type holds {type_.scale} digits behind the point") from None
+
+
+def _number_text(text: str) -> str:
+    if not _NUMBER_TEXT.fullmatch(text):
+        raise _CannotError("the text is not such a value")
+    return text
 
 
 def _to_boolean(value: Any) -> bool:
@@ -262,7 +272,7 @@ def _to_boolean(value: Any) -> bool:
 
 def _to_float(value: Any) -> float:
     if isinstance(value, (int, float, Decimal, str)):
-        found = float(value)
+        found = float(_number_text(value) if isinstance(value, str) else value)
         if isinstance(value, int) and found != value:
             raise _CannotError("it has more digits than the type tells apart")
         check_finite(found, value)
@@ -471,6 +481,12 @@ def _to_struct(value: Any, type_: SqlType) -> dict[str, Any]:
 
 def _to_map(value: Any, key: SqlType, item: SqlType) -> list[tuple[Any, Any]]:
     pairs = value.items() if isinstance(value, Mapping) else value
+    if key.parts and isinstance(value, Mapping) and value.keys() == {"key", "value"}:
+        # As a cursor and `get` return it: such keys are none of a dict.
+        keys, items = value["key"], value["value"]
+        if not (isinstance(keys, list) and isinstance(items, list) and len(keys) == len(items)):
+            raise _CannotError("give its keys and its values as lists of one length")
+        pairs = zip(keys, items, strict=True)
     if not isinstance(pairs, Iterable) or isinstance(pairs, str | bytes):
         raise _CannotError("give a dict, or a list of pairs")
     found: list[tuple[Any, Any]] = []

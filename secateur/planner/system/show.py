@@ -25,7 +25,7 @@ from secateur.errors import AuthenticationError, UnknownTableError
 from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.partitioning.types.sql_text import quoted, text_literal
 from secateur.planner.text.token_cursor import TokenCursor
-from secateur.planner.text.tokens import Token
+from secateur.planner.text.tokens import Token, tokenize
 from secateur.planner.views import ViewDef
 
 _QUERIES: Final = ("SELECT", "WITH", "FROM", "VALUES", "(")
@@ -57,13 +57,15 @@ _SYSTEM_TABLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AboutQuery:
-    """A statement about a query of the user.
+    """A statement about a query of the user, or about a table of another schema than main.
 
     Attributes:
+        sql: The text that has the query; that of the statement, if it is the user's.
         tokens: Those of the query.
         is_summary: Whether minimum, maximum and the like of every column are asked for, or else the columns.
     """
 
+    sql: str
     tokens: tuple[Token, ...]
     is_summary: bool
 
@@ -81,7 +83,9 @@ def read_show(
         if cursor.at_end:
             raise cursor.expected("a table or a query")
         if any(map(cursor.at, _QUERIES)):
-            return AboutQuery(cursor.rest(), is_summary=True)
+            return AboutQuery(cursor.sql, cursor.rest(), is_summary=True)
+        if _has_schema(cursor):
+            return _about_table_in_schema(cursor, is_summary=True)
         return _ended(cursor, summarized_sql(f"SELECT * FROM {quoted(find(cursor).name)}"))
     if word == "SHOW":
         if cursor.accept("TABLES"):
@@ -99,11 +103,26 @@ def read_show(
             return f"SELECT * FROM secateur.{named} ORDER BY {_SYSTEM_TABLES[named]}"
         cursor.accept("COLUMNS", "FROM")
     elif any(map(cursor.at, _QUERIES)):
-        return AboutQuery(cursor.rest(), is_summary=False)
+        return AboutQuery(cursor.sql, cursor.rest(), is_summary=False)
     if cursor.at_end:
         return _ALL_TABLES
     cursor.accept("TABLE")
+    if _has_schema(cursor):
+        return _about_table_in_schema(cursor, is_summary=False)
     return _ended(cursor, described_relation_sql(find(cursor)))
+
+
+def _has_schema(cursor: TokenCursor) -> bool:
+    """Whether a name in a schema other than main comes next, such as ``secateur.members``."""
+    return cursor.at_ahead(1, ".") and not cursor.at("MAIN")
+
+
+def _about_table_in_schema(cursor: TokenCursor, *, is_summary: bool) -> AboutQuery:
+    schema = cursor.name("the name of a schema")
+    cursor.expect(".")
+    name = cursor.name("the name of a table")
+    query = _ended(cursor, f"SELECT * FROM {quoted(schema)}.{quoted(name)}")
+    return AboutQuery(query, tuple(tokenize(query)), is_summary)
 
 
 def described_sql(columns: Iterable[tuple[str, str]]) -> str:

@@ -75,6 +75,16 @@ def test_a_pandas_frame_without_its_index() -> None:
     assert as_table(frame).column_names == ["x"]
 
 
+@pytest.mark.parametrize("module", ["pandas.core.series", "pandas"])
+def test_nan_of_pandas_is_null_in_each_of_its_versions(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pd.Series, "__module__", module)  # that of version 2, and of version 3
+    frame = pd.DataFrame(
+        {"x": [1.0, float("nan")], "y": ["a", float("nan")], "z": [Decimal(1), float("nan")]}, dtype=object
+    )
+    frame["x"] = frame["x"].astype(float)
+    assert as_table(frame).to_pylist() == [{"x": 1.0, "y": "a", "z": Decimal(1)}, {"x": None, "y": None, "z": None}]
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -113,6 +113,38 @@ def test_overwriting_with_nothing_empties_the_table(cluster: Any, conn: Connecti
     assert cluster.published == [("Orders", "overwrite", [])]
 
 
+@pytest.mark.parametrize("mode", ["append", "overwrite", "overwrite_ranges", "upsert", "ignore"])
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        pytest.param(pa.table({"nope": pa.array([], pa.int64())}), UnknownColumnError, id="unknown"),
+        pytest.param(rows_of(0).drop_columns(["id"]), NullKeyError, id="no key"),
+        pytest.param(rows_of(0).set_column(1, "id", pa.array([], pa.list_(pa.int8()))), DataError, id="type"),
+    ],
+)
+@pytest.mark.parametrize("as_reader", [False, True])
+def test_no_rows_have_the_columns_of_the_table(
+    conn: Connection, data: pa.Table, mode: str, error: type[Exception], as_reader: bool
+) -> None:
+    before = total(conn)
+    with pytest.raises(error):
+        conn.table("orders").load(data.to_reader() if as_reader else data, mode)
+    assert total(conn) == before
+
+
+@pytest.mark.parametrize("data", [pd.DataFrame(), pl.DataFrame(), pa.table({}), {}])
+def test_what_has_no_columns_does_not_empty_a_table(conn: Connection, data: Any) -> None:
+    before = total(conn)
+    with pytest.raises(DataError, match="has no columns: give those of the table, or TRUNCATE it"):
+        conn.table("orders").load(data, "overwrite")
+    assert total(conn) == before
+
+
+def test_an_empty_list_of_rows_empties_a_table(conn: Connection) -> None:
+    assert conn.table("orders").load([], "overwrite") == 0
+    assert total(conn) == 0
+
+
 @pytest.mark.parametrize("mode", ["append", "upsert"])
 def test_no_rows_ask_nobody(cluster: Any, conn: Connection, mode: str) -> None:
     table = conn.table("orders")

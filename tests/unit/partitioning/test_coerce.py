@@ -34,6 +34,10 @@ class Spoken(str):
         return "something else"
 
 
+NO_NUMBERS = ("1__0", "_1", "1_", "1_0", "\u0663", "1\u0663", "", " ", ".", "1e", "e1", "0x10", "1 0", "--1")
+"""What Python reads as a number, in part, and SQL does not."""
+
+
 @pytest.mark.parametrize(
     ("type_", "given", "expected"),
     [
@@ -95,6 +99,11 @@ class Spoken(str):
         ("STRUCT(a INTEGER, b DATE[])", {}, {"a": None, "b": None}),
         ("MAP(INTEGER, VARCHAR)", {"1": "x", 2: None}, [(1, "x"), (2, None)]),
         ("MAP(INTEGER[], VARCHAR)", [([1, 2], "x"), ((1,), "y")], [([1, 2], "x"), ([1], "y")]),
+        ("MAP(INTEGER[], VARCHAR)", {"key": [[1, 2], [1]], "value": ["x", None]}, [([1, 2], "x"), ([1], None)]),
+        ("MAP(INTEGER[], VARCHAR)", {"key": [], "value": []}, []),
+        ("MAP(VARCHAR, INTEGER[])", {"key": [1], "value": [2]}, [("key", [1]), ("value", [2])]),
+        ("DECIMAL(5,2)", " +.5e1 ", Decimal("5.00")),
+        ("DOUBLE", "5.", 5.0),
         ("VARCHAR", Spoken("a"), "a"),
         ("VARCHAR", Color.RED, "red"),
         ("DECIMAL(5,2)", Price.LOW, Decimal("0.50")),
@@ -142,6 +151,11 @@ def test_converts(type_: str, given: Any, expected: Any) -> None:
         ("DECIMAL(5,2)", b"1", "give a Decimal, an int or text"),
         ("BOOLEAN", 2, "give True or False"),
         ("BOOLEAN", "yes", "give True or False"),
+        *(
+            (kind, text, "the text is not such a value")
+            for kind in ("DECIMAL(5,2)", "FLOAT", "DOUBLE")
+            for text in NO_NUMBERS
+        ),
         ("DOUBLE", "x", "the text is not such a value"),
         ("DOUBLE", 10**400, "the text is not such a value"),
         ("DOUBLE", "1e400", "it is too large for the type"),

@@ -67,7 +67,8 @@ _PREFIX: Final = re.compile(r"^[A-Za-z ]+ Error: ")
 _EXCERPT: Final = re.compile(r"\s*\n\s*LINE \d+:.*", re.DOTALL)
 """The excerpt and everything behind it show the SQL of the fragment, which is not the user's text."""
 _SETTINGS_HINT: Final = re.compile(
-    r"\s*\n\s*(?:Possible solutions:|See also https|Database is launched in in-memory|Use \"?SET ).*", re.DOTALL
+    r"\s*\n\s*(?:Possible solutions:|See also https|Database is launched in in-memory|Use \"?SET ).*|, or SET [^.]*",
+    re.DOTALL,
 )
 """DuckDB's advice to change settings, which are locked here; secateur's own advice takes its place."""
 _STACK: Final = re.compile(r"\s*\n\s*Stack Trace:.*", re.DOTALL)
