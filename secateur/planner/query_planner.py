@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from secateur.errors import NotSupportedError
 from secateur.partitioning.tables.table import TableDef
-from secateur.planner.binding.catalog_view import PlanningCatalog
+from secateur.planner.binding.catalog_view import PlanningCatalog, find_relation
 from secateur.planner.cached_plan import now
 from secateur.planner.dml.change_planner import ChangePlanner
 from secateur.planner.dml.target import read_relation
@@ -81,7 +81,12 @@ class QueryPlanner:
 
     def show(self, cursor: TokenCursor, parameters: Parameters, values: Sequence[Any] | None) -> PlannedSelect:
         """The query that answers SHOW, DESCRIBE or SUMMARIZE."""
-        asked = read_show(cursor, lambda cursor: read_relation(cursor, self._catalog.view.relation))
+        find = self._catalog.view.relation
+        asked = read_show(
+            cursor,
+            lambda cursor: read_relation(cursor, find),
+            lambda schema, name: find_relation("", schema, name, find),
+        )
         if isinstance(asked, AboutQuery):
             # What is wrong with a query is said of the user's own text.
             described = self.select(asked.sql, asked.tokens, parameters, values)

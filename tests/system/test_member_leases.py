@@ -249,9 +249,8 @@ def test_a_lease_lasts_through_long_work_on_the_event_loop_of_a_member() -> None
         runtime: Any = cluster._runtime
         keeper, store = member(cluster, "m1")._lease, member(cluster, "m1")._storage.store
         asked: list[float] = []
-        holder = keeper._holder
-        renew = holder.renew
-        holder.renew = lambda now_s: asked.append(now_s) or renew(now_s)
+        ask = keeper._ask_controller
+        keeper._ask_controller = lambda asked_s, topology: asked.append(asked_s) or ask(asked_s, topology)
         on_loop(cluster, lambda: time.sleep(3 * SILENCE_S))
         assert len(asked) >= 4
         eventually(lambda: store.lease.is_valid, "the lease was not renewed")

@@ -273,7 +273,7 @@ class _LoadExecution(Retryable[LoadResult]):
             or data.num_rows > _WRITE_ROWS_MAX
         ):
             return None
-        self._data = data = self._conformed(data, table)
+        self._data = data = self._conformed(data, table, are_all=True)
         if data.num_rows == 0:
             return LoadResult(0, 0, 0)
         if table.scheme.makes_ranges:
@@ -380,7 +380,7 @@ class _LoadExecution(Retryable[LoadResult]):
             yield from as_chunks(self._conformed(chunk, table, first_row=first_row))
             first_row += chunk.num_rows
         if first_row == 1:  # its columns are checked all the same
-            self._conformed(data.schema.empty_table(), table)
+            self._conformed(data.schema.empty_table(), table, are_all=True)
 
 
 def _sent(table: TableDef, member: str, partitions: int, rows: int, size: int, started_s: float) -> StageWork:

@@ -63,6 +63,7 @@ def conform(
     *,
     first_row: int = 1,
     now: datetime | None = None,
+    are_all: bool = False,
 ) -> pa.Table:
     """Bring rows into ``tdef.arrow_schema``.
 
@@ -72,6 +73,7 @@ def conform(
         missing: The treatment of nullable columns, and of those with a default, that the rows lack.
         first_row: The number of the first row among the caller's rows, for messages; they count from 1.
         now: The time at which the statement or load began, in UTC, for defaults of the clock; None for this moment.
+        are_all: Whether no others come: then missing columns are an error also where there is no row.
 
     Returns:
         The same rows in exactly ``tdef.arrow_schema``, without the columns that they lack if those are kept: in place
@@ -87,7 +89,7 @@ def conform(
     rows = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
     schema = tdef.arrow_schema
     given = _by_name(rows, tdef)
-    if len(given) < len(schema) and given:  # without any column there are no rows either
+    if len(given) < len(schema) and (rows.num_rows or (are_all and given)):
         lacking = [column for column in tdef.visible_columns if column.name.casefold() not in given]
         if lacking:
             _check_missing(lacking, tdef, missing)

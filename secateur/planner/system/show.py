@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from secateur.errors import AuthenticationError, UnknownTableError
+from secateur.errors import AuthenticationError, DatabaseError, UnknownTableError
 from secateur.partitioning.tables.table import ExternalTable, TableDef
 from secateur.partitioning.types.sql_text import quoted, text_literal
 from secateur.planner.text.token_cursor import TokenCursor
@@ -71,7 +71,9 @@ class AboutQuery:
 
 
 def read_show(
-    cursor: TokenCursor, find: Callable[[TokenCursor], TableDef | ViewDef | ExternalTable]
+    cursor: TokenCursor,
+    find: Callable[[TokenCursor], TableDef | ViewDef | ExternalTable],
+    find_in_schema: Callable[[str, str], object],
 ) -> str | AboutQuery:
     """Read a statement that begins with SHOW, DESCRIBE, DESC or SUMMARIZE: the query that answers it.
 
@@ -85,7 +87,7 @@ def read_show(
         if any(map(cursor.at, _QUERIES)):
             return AboutQuery(cursor.sql, cursor.rest(), is_summary=True)
         if _has_schema(cursor):
-            return _about_table_in_schema(cursor, is_summary=True)
+            return _about_table_in_schema(cursor, find_in_schema, is_summary=True)
         return _ended(cursor, summarized_sql(f"SELECT * FROM {quoted(find(cursor).name)}"))
     if word == "SHOW":
         if cursor.accept("TABLES"):
@@ -108,7 +110,7 @@ def read_show(
         return _ALL_TABLES
     cursor.accept("TABLE")
     if _has_schema(cursor):
-        return _about_table_in_schema(cursor, is_summary=False)
+        return _about_table_in_schema(cursor, find_in_schema, is_summary=False)
     return _ended(cursor, described_relation_sql(find(cursor)))
 
 
@@ -117,10 +119,14 @@ def _has_schema(cursor: TokenCursor) -> bool:
     return cursor.at_ahead(1, ".") and not cursor.at("MAIN")
 
 
-def _about_table_in_schema(cursor: TokenCursor, *, is_summary: bool) -> AboutQuery:
-    schema = cursor.name("the name of a schema")
+def _about_table_in_schema(cursor: TokenCursor, find: Callable[[str, str], object], *, is_summary: bool) -> AboutQuery:
+    start, schema = cursor.offset, cursor.name("the name of a schema")
     cursor.expect(".")
     name = cursor.name("the name of a table")
+    try:
+        find(schema, name)
+    except DatabaseError as error:
+        raise cursor.error(type(error), error.message, start, cursor.end - start, **error.details) from None
     query = _ended(cursor, f"SELECT * FROM {quoted(schema)}.{quoted(name)}")
     return AboutQuery(query, tuple(tokenize(query)), is_summary)
 

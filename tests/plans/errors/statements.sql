@@ -367,9 +367,9 @@ SqlSyntaxError: expected the end of the statement, found 'LIKE' (line 1, column 
 -- mistakes are shown where they stand, 8
 DESCRIBE other.orders
 /*
-NotSupportedError: a schema in front of a table name is not supported: tables and views are in the schema main, which need not be written (line 1, column 10)
+NotSupportedError: schema 'other' is not supported: tables and views are in the schema main, which need not be written; beside it are secateur, information_schema (line 1, column 10)
   DESCRIBE other.orders
-           ^^^^^
+           ^^^^^^^^^^^^
 */
 ----
 -- mistakes are shown where they stand, 9
