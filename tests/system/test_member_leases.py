@@ -248,11 +248,12 @@ def test_a_lease_lasts_through_long_work_on_the_event_loop_of_a_member() -> None
     with secateur.start(members=1, runtime="embedded", member_silence_s=SILENCE_S) as cluster:
         runtime: Any = cluster._runtime
         keeper, store = member(cluster, "m1")._lease, member(cluster, "m1")._storage.store
-        asked: list[float] = []
-        ask = keeper._ask_controller
-        keeper._ask_controller = lambda asked_s, topology: asked.append(asked_s) or ask(asked_s, topology)
+        renewed: list[object] = []
+        holder = keeper._holder
+        changed = holder.topology_changed  # as each renewal begins
+        holder.topology_changed = lambda peers: renewed.append(peers) or changed(peers)
         on_loop(cluster, lambda: time.sleep(3 * SILENCE_S))
-        assert len(asked) >= 4
+        assert len(renewed) >= 4
         eventually(lambda: store.lease.is_valid, "the lease was not renewed")
         eventually(lambda: states(cluster) == {"m1": "active"}, "m1 stays suspect")
         assert runtime._members.keys() == {"m1"}
