@@ -9,7 +9,6 @@ _FILES = {
     "cached_plan": ["typed_parameters"],
     "cost_model": ["COST_SETTINGS", "CostModel"],
     "planner": ["Planner"],
-    "segmented_stack": ["FRAMES_MAX", "on_segmented_stack", "with_deep_stack"],
     "select": ["BoundSelect"],
     "statement": [
         "AlterColumns",

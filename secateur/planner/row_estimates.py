@@ -36,7 +36,6 @@ from secateur.planner.prune.bounds import ScanBounds
 from secateur.planner.prune.operands import operand_of
 from secateur.planner.prune.predicate import flat
 from secateur.planner.prune.scan_reading import ScanReading, ScanRows
-from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import PATTERNS
 from secateur.planner.tree.rewriting import uncast
@@ -136,7 +135,6 @@ class _Selectivity:
             share *= self._between(self._columns.get(name), bounds)
         return share
 
-    @on_segmented_stack
     def _of(self, conjunct: ex.AnyExpression) -> float:
         match conjunct:
             case ex.Conjunction(type="CONJUNCTION_OR"):

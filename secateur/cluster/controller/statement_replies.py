@@ -27,8 +27,8 @@ from secateur.planner.explain.explain import explain
 from secateur.planner.explain.external_scans import ListPartitions, with_listings
 from secateur.planner.explain.statement_facts import StatementFacts, facts_of
 from secateur.planner.planner import Planner
-from secateur.planner.segmented_stack import nested_too_deeply, with_deep_stack
 from secateur.planner.statement import Command, ExplainFormat, ExplainStatement, PlannedSelect
+from secateur.planner.text.syntax import nested_too_deeply
 from secateur.planner.views import ViewDef
 from secateur.protocol import statements
 from secateur.protocol.access import Rights
@@ -310,12 +310,13 @@ def _routed_scans(plan: SelectPlan) -> tuple[statements.RoutedScan, ...]:
 
 
 def bounded_depth(plan: Callable[[], T]) -> T:
-    """Plan a statement however deeply it is nested, up to a bound.
+    """Plan a statement.
 
     Raises:
-        LimitExceededError: It is nested more deeply.
+        LimitExceededError: It is nested more deeply than the frames of a thread let it be read: by some 300 calls or
+            operators. A chain of AND or OR is one level, however long it is.
     """
     try:
-        return with_deep_stack(plan)
+        return plan()
     except RecursionError:
         raise nested_too_deeply() from None

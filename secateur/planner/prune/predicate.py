@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from secateur.engine.kernels.duckdb.cancellation import check_cancelled
 from secateur.partitioning.pruning.condition import Box
 from secateur.partitioning.pruning.operand import Constant
 from secateur.partitioning.types.column_type import SqlType
@@ -22,7 +23,6 @@ from secateur.planner.prune.conditional import BRANCHES_MAX, Conditional, condit
 from secateur.planner.prune.operands import is_free_of_rows, operand_of
 from secateur.planner.prune.scan_columns import ScanColumns
 from secateur.planner.prune.truth import Truth
-from secateur.planner.segmented_stack import on_segmented_stack
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import COMPARISONS, CONTAINS, PATTERNS, compared, is_closed
 from secateur.planner.tree.rewriting import within
@@ -104,9 +104,9 @@ class PredicateReader:
             (box.restrict((*self.types, *others)),) for box in equalities.applied(boxes) if not box.is_impossible(types)
         )
 
-    @on_segmented_stack
     def read(self, node: ex.AnyExpression, wanted: Truth = Truth.TRUE) -> Boxes:
         """Return boxes outside of which ``node`` has none of the truth values ``wanted``."""
+        check_cancelled()  # most of what takes long while a large statement is planned comes by here
         constant = _constant(node)
         if constant is not None:
             return UNBOUNDED if constant in wanted else NOWHERE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from secateur.exports import exports
 
 _FILES = {
-    "syntax": ["compared_trees", "parse_query", "read_json"],
+    "syntax": ["compared_trees", "parse_query"],
     "tokens": ["tokenize"],
     "hoisted_lists": ["hoist_lists"],
     "named_types": ["named_types_in"],

@@ -11,14 +11,11 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from json.decoder import JSONArray, JSONObject  # type: ignore[attr-defined]
-from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any, Final, TypeAlias
 
 from secateur.engine.kernels.duckdb.kernel import default_kernel
-from secateur.errors import Error, NotSupportedError
+from secateur.errors import Error, LimitExceededError, NotSupportedError
 from secateur.partitioning.types.sql_text import folded
-from secateur.planner.segmented_stack import nested_too_deeply, on_segmented_stack
 from secateur.planner.text.parameters import NO_PARAMETERS, Parameters
 from secateur.planner.text.positions import Spliced, located, splice, syntax_error
 from secateur.planner.text.tokens import Token
@@ -255,10 +252,18 @@ def parse_query(sql: str, tokens: Sequence[Token], parameters: Parameters = NO_P
     spans = [(start, end, f"${index + 1}") for start, end, index in parameters.spans]
     numbered = _Numbered(splice(sql, tokens[0].start, tokens[-1].end + 1, spans))
     (tree,) = default_kernel().trees([numbered.sql])
-    data = read_json(tree)
+    data = json.loads(tree)
     if data["error"]:
         raise _error(data, sql, tokens, numbered)
     return Syntax(data["statements"][0]["node"], tokens, numbered)
+
+
+def nested_too_deeply() -> LimitExceededError:
+    """The error for a statement that nobody reads."""
+    return LimitExceededError(
+        "the statement is nested too deeply to be read: write it flatter, or pass long lists as parameters",
+        limit="nesting",
+    )
 
 
 def _error(data: Mapping[str, Any], sql: str, tokens: Sequence[Token], numbered: _Numbered) -> Error:
@@ -272,7 +277,7 @@ def _error(data: Mapping[str, Any], sql: str, tokens: Sequence[Token], numbered:
         message = "PIVOT without the values of a column is not supported: write ON column IN (values)"
         return located(NotSupportedError, message, sql, pivot.start, len(pivot.text))
     if "location" in data:
-        return syntax_error(message, sql, *numbered.origin(*read_json(data["location"])))
+        return syntax_error(message, sql, *numbered.origin(*json.loads(data["location"])))
     named = [token for token in tokens if f'"{token.text}"' in message]  # such as a name that is defined twice
     token = (named or tokens)[-1 if len(named) < 3 else 1]
     return syntax_error(message, sql, token.start, len(token.text))
@@ -370,31 +375,6 @@ def _is_bare_star(node: object) -> bool:
             return False
 
 
-class _SegmentedDecoder(json.JSONDecoder):
-    """Reads in Python, which can go on in another thread where the reader in C cannot."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parse_object = on_segmented_stack(JSONObject)
-        self.parse_array = on_segmented_stack(JSONArray)
-        self.scan_once = py_make_scanner(self)
-
-
-def read_json(text: str) -> Any:
-    """As :func:`json.loads`; a text that is nested too deeply for it is read in a slower way.
-
-    DuckDB's tree of a statement is nested as deeply as that.
-
-    Raises:
-        RecursionError: It is nested too deeply for that one as well.
-    """
-    try:
-        return json.loads(text)
-    except RecursionError:
-        pass
-    return _SegmentedDecoder().decode(text)
-
-
 def compared_trees(statements: Sequence[str]) -> list[SyntaxNode | None]:
     """The trees of some queries; None for a text that is none, or does not parse.
 
@@ -402,7 +382,7 @@ def compared_trees(statements: Sequence[str]) -> list[SyntaxNode | None]:
     """
     found: list[SyntaxNode | None] = []
     for text in default_kernel().trees(statements):
-        data = read_json(text)
+        data = json.loads(text)
         is_one = not data["error"] and len(data["statements"]) == 1
         found.append(_plain(data["statements"][0]["node"]) if is_one else None)
     return found
@@ -414,7 +394,6 @@ def _plain(data: Any) -> Any:
     return [_plain(value) for value in data] if isinstance(data, list) else data
 
 
-@on_segmented_stack
 def _plain_node(data: dict[str, Any]) -> dict[str, Any]:
     node = {key: _plain(value) for key, value in data.items() if key not in _PLACES}
     membership = list_membership(node)
