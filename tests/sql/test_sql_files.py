@@ -31,7 +31,8 @@ FILES = sorted(Path(__file__).parent.glob("*.test"))
 # What CREATE TABLE says beyond DuckDB's dialect.
 OWN_CLAUSES = re.compile(r"\)\s*(PARTITION BY .*|BACKUPS .*|REPLICATED\s*)$", re.DOTALL | re.IGNORECASE)
 OWN_KEY = re.compile(
-    r"^(CREATE (?:OR REPLACE )?TABLE (?:IF NOT EXISTS )?\w+) PRIMARY KEY .*? (AS (?:SELECT|WITH|FROM|VALUES))",
+    r"^(CREATE (?:OR REPLACE )?TABLE (?:IF NOT EXISTS )?\w+(?: \(.*?\))?) PRIMARY KEY"
+    r" .*? (AS (?:SELECT|WITH|FROM|VALUES))",
     re.DOTALL,
 )
 

@@ -2,11 +2,11 @@
 
 ::
 
-    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t [PRIMARY KEY (a, b)]
+    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t [(a, b, ...)] [PRIMARY KEY (a, b)]
         [PARTITION BY ...] [BACKUPS n] | [REPLICATED] AS query [WITH [NO] DATA]
 
-The query determines the columns; ``SELECT * FROM 'file'`` has those of a file, which the client reads. The key cannot
-be inferred: where none is given, the table has none.
+The query determines the columns, the first of which may get other names; ``SELECT * FROM 'file'`` has those of a file,
+which the client reads. The key cannot be inferred: where none is given, the table has none.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from secateur.partitioning.types.column_type import parse_type
 from secateur.planner.ddl.create_table import described, read_clauses, read_create, resolved_key
 from secateur.planner.ddl.table_sql import table_sql
 from secateur.planner.statement import PlannedSelect
-from secateur.planner.text.positions import located
+from secateur.planner.text.positions import located, syntax_error
 from secateur.planner.text.token_cursor import TokenCursor
 from secateur.planner.text.tokens import Token, TokenKind
 from secateur.protocol.statements import CreateTableAs, CreateTableFrom
 
 
 def is_create_table_as(cursor: TokenCursor) -> bool:
-    """Whether the statement at the word CREATE has AS or PRIMARY KEY in place of the columns of a table."""
+    """Whether the statement at the word CREATE has AS or PRIMARY KEY, or bare names, in place of columns with types."""
     table = 3 if cursor.at("CREATE", "OR", "REPLACE", "TABLE") else 1
     if not cursor.at("CREATE") or not cursor.at_ahead(table, "TABLE"):
         return False
@@ -36,6 +36,9 @@ def is_create_table_as(cursor: TokenCursor) -> bool:
         behind += 2
     ahead = [cursor.peek(behind + offset) for offset in (1, 2)]
     words = [token.text.upper() if token is not None else "" for token in ahead]
+    if words[0] == "(":
+        has_bare_name = cursor.at_ahead(behind + 3, ",") or cursor.at_ahead(behind + 3, ")")
+        return has_bare_name and any(token.word == "AS" for token in cursor.rest())
     return words[0] in ("AS", "PARTITION", "BACKUPS", "REPLICATED", "WITH", "COMMENT") or words == ["PRIMARY", "KEY"]
 
 
@@ -46,10 +49,13 @@ def read_create_table_as(
 
     Raises:
         SchemeError: A key column that the query does not have, or a partition scheme that cannot be.
-        NotSupportedError: A column of a type that tables do not have.
+        SqlSyntaxError: It names more columns than the query has.
+        NotSupportedError: A column of a type that tables do not have, or other names for the columns of a file.
     """
     or_replace, if_not_exists = read_create(cursor)
+    offset = cursor.offset
     name = cursor.name_in_main("the name of a table")
+    renamed = cursor.names("a column") if cursor.at("(") else ()
     key_offset = cursor.offset if cursor.at("PRIMARY", "KEY") else None
     key = cursor.names("a column") if cursor.accept("PRIMARY", "KEY") else ()
     start = cursor.offset
@@ -62,9 +68,19 @@ def read_create_table_as(
     *words, last = query
     is_whole = [token.word for token in words] in (["FROM"], ["SELECT", "*", "FROM"])
     if is_whole and last.kind is TokenKind.STRING:
+        if renamed:
+            message = (
+                "columns of a file keep their names: leave the names out, and ALTER TABLE ... RENAME COLUMN afterwards"
+            )
+            raise located(NotSupportedError, message, cursor.sql, offset)
         return CreateTableFrom(name, key, clauses_text, last.text, if_not_exists, or_replace, with_data)
     select = plan(query)
-    columns, key = _columns_of(select, key, key_offset or 0, cursor.sql, query[0].start)
+    found = select.plan.columns
+    if len(renamed) > len(found):
+        message = f"table {name!r} names {len(renamed)} columns, and its query has {len(found)}"
+        raise syntax_error(message, cursor.sql, offset, len(name))
+    named = [(renamed[at] if at < len(renamed) else own, text) for at, (own, text) in enumerate(found)]
+    columns, key = _columns_of(named, key, key_offset or 0, cursor.sql, query[0].start)
     tdef = described(cursor.sql, name, columns, key, clauses, key_offset)
     create = table_sql(tdef, or_replace=or_replace)
     return CreateTableAs(tdef, if_not_exists, or_replace, create, select if with_data else None)
@@ -79,10 +95,9 @@ def _without_data(query: tuple[Token, ...]) -> tuple[tuple[Token, ...], bool]:
 
 
 def _columns_of(
-    select: PlannedSelect, key: tuple[str, ...], key_offset: int, sql: str, start: int
+    found: Sequence[tuple[str, str]], key: tuple[str, ...], key_offset: int, sql: str, start: int
 ) -> tuple[list[Column], tuple[str, ...]]:
-    """The columns of the table that a query makes, and its key as they spell it."""
-    found = select.plan.columns
+    """The columns of a table by their names and types, and its key as they spell it."""
     names = {name.casefold(): name for name, _ in found}
     if len(names) < len(found):
         message = "the query has two columns of one name (without regard to case): give each its own with AS"
