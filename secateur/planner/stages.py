@@ -95,6 +95,7 @@ def distributed(inputs: QueryInputs, *, at_readers: bool = False) -> Distributed
         inputs.schemas,
         {scan.relation: folded(scan.alias) for scan in query.scans},
         lambda sql, relations: default_kernel().describe(sql, relations, list(inputs.params)),
+        _twins(inputs),
     )
     scans = {scan.relation: scan for scan in query.scans}
     # Members sort in parallel, and a merge holds a few megabytes of each, where a sort at the end holds all rows; few
@@ -109,6 +110,17 @@ def distributed(inputs: QueryInputs, *, at_readers: bool = False) -> Distributed
         return NotDivided("it is nested too deeply to be divided: write it flatter")
     except DatabaseError as error:
         return NotDivided(f"its stages do not bind: {error.message}")
+
+
+def _twins(inputs: QueryInputs) -> dict[str, str]:
+    """For each scan of a table of members the first one that reads the same partitions and key ranges."""
+    first: dict[bytes, str] = {}
+    return {
+        (relation := read.scan.relation): first.setdefault(inputs.rows_of[relation].read, relation)
+        for read in inputs.read.scans
+        # Rows whose keys were found in a step before are checked scan by scan when they are read.
+        if read.scan.system is None and read.scan.external is None and read.bounds_in_steps is None
+    }
 
 
 def staged(

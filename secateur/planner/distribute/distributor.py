@@ -21,7 +21,7 @@ from secateur.planner.aggregates import ORDERLESS
 from secateur.planner.binding.query import TableReference
 from secateur.planner.cost_model import CostModel
 from secateur.planner.distribute.aggregation import split_aggregation
-from secateur.planner.distribute.exchanges import Draft, Exchanges, NotDivided, is_row_by_row
+from secateur.planner.distribute.exchanges import Draft, Exchanges, NotDivided, is_row_by_row, is_same_again
 from secateur.planner.distribute.inner_joins import InnerJoin
 from secateur.planner.distribute.outer_joins import OuterJoin
 from secateur.planner.distribute.placed import AtCoordinator, AtEveryMember, AtMembers, Place, Placed
@@ -29,7 +29,7 @@ from secateur.planner.distribute.regions import Region
 from secateur.planner.row_estimates import Estimate
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
-from secateur.planner.tree.columns import column_types, expressions_of
+from secateur.planner.tree.columns import column_types
 from secateur.planner.tree.rewriting import Join, conditions_of, inputs_of, is_inner, unread
 from secateur.planner.tree.stability import unstable_call
 
@@ -351,7 +351,7 @@ class Distributor:
         definition, query = relation.children
         every = range(len(column_types(definition)))
         placed = self.place(definition, frozenset(every))
-        if isinstance(placed.place, AtCoordinator) or not _is_repeatable(placed.relation):
+        if isinstance(placed.place, AtCoordinator) or not is_same_again(placed.relation):
             rows = self._exchanges.send(self._exchanges.at_coordinator(placed, every), every)
             placed = Placed(rows, AtEveryMember(), placed.rows)
         self._ctes[relation.table_index] = placed
@@ -391,15 +391,6 @@ def _first_rows(limit: rel.LogicalLimit, below: rel.AnyRelation) -> rel.AnyRelat
         type="CONSTANT_VALUE", constant_integer=count.constant_integer + limit.offset_val.constant_integer
     )
     return rel.LogicalLimit(children=(below,), limit_val=value, offset_val=rel.LimitValue())
-
-
-def _is_repeatable(relation: rel.AnyRelation) -> bool:
-    """Whether a relation has the same rows whenever it is computed."""
-    return (
-        not isinstance(relation, rel.LogicalLimit | rel.LogicalSample)
-        and unstable_call(expressions_of(relation)) is None
-        and all(_is_repeatable(child) for child in relation.children)
-    )
 
 
 def _without_limit(relation: rel.AnyRelation) -> tuple[rel.AnyRelation, RowLimit | None]:

@@ -1,6 +1,8 @@
 """The stages of a query: a relation is cut, and its rows are sent to where they are needed.
 
-Rows of ORDER BY may be sorted where they are, and merged.
+Rows of ORDER BY may be sorted where they are, and merged. Rows that are needed twice are computed and sent once.
+
+Source: Spark's ``ReuseExchange``.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from secateur.planner.tree.columns import column_types, relations_in
 from secateur.planner.tree.expression_sql import Unprintable
 from secateur.planner.tree.rewriting import picked, put_back, within
 from secateur.planner.tree.sql import sql_of
+from secateur.planner.tree.stability import is_repeatable
 
 Schema = Mapping[str, SqlType | str]
 _ORDERED_ALIKE: Final = frozenset(
@@ -120,25 +123,37 @@ class Exchanges:
         schemas: The columns of each scan.
         aliases: The user's name of each scan.
         describe: DuckDB's binder.
+        twins: For each scan the first one that reads the same partitions and key ranges of the same table.
         drafts: The stages, in an order in which they can run.
         gathered: What the coordinator gets as it is.
+        numbers: Numbers for what needs one of its own; none is that of a common table expression of the query.
     """
 
     plan: BoundPlan
     schemas: Mapping[str, Schema]
     aliases: Mapping[str, str]
     describe: Callable[[str, Mapping[str, Schema]], tuple[tuple[str, str], ...]]
+    twins: Mapping[str, str] = field(default_factory=dict)
     drafts: list[Draft] = field(default_factory=list)
     gathered: list[UndividedRows] = field(default_factory=list)
-    _names: Iterator[int] = field(default_factory=lambda: count(-1, -1))
+    _known: dict[tuple[str, bool, Route | None], int] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=lambda: count(-1, -1))
 
-    def send(self, placed: Placed, needed: Iterable[int], route: MakeRoute | None = None) -> rel.AnyRelation:
+    def send(
+        self,
+        placed: Placed,
+        needed: Iterable[int],
+        route: MakeRoute | None = None,
+        *,
+        may_be_shared: bool = True,
+    ) -> rel.AnyRelation:
         """Cut a relation: its rows, as their consumer reads them.
 
         Args:
             placed: The relation.
             needed: The columns that the consumer reads; the others are NULL there.
             route: Makes their route; None for all rows to all.
+            may_be_shared: Whether they may be those of a stage that has the same rows.
 
         Raises:
             NotDivided: Its rows cannot be sent, or its text does not mean the same.
@@ -150,9 +165,20 @@ class Exchanges:
         names = tuple(name for name, _ in draft.columns)
         if route is not None:
             draft.route = route([names[wanted.index(index)] if index in wanted else "" for index in range(len(types))])
-        relation = stage_relation(len(self.drafts) - 1)
+        relation = stage_relation(self._computed_once(draft) if may_be_shared else len(self.drafts) - 1)
         rows = rel.LogicalStageRows(name=relation, names=names, types=tuple(types[index] for index in wanted))
         return put_back(rows, wanted, types)
+
+    def _computed_once(self, draft: Draft) -> int:
+        """The number of the last stage, or, in its place, of one before it that has the same rows."""
+        last = len(self.drafts) - 1
+        if not is_same_again(draft.relation):
+            return last
+        text = self._text(draft.relation, lambda name: quoted(self.twins.get(name, name)))
+        known = self._known.setdefault((text, draft.at_coordinator, draft.route), last)
+        if known < last:
+            del self.drafts[last]
+        return known
 
     def gather(
         self, placed: Placed, needed: Iterable[int], reason: str, by: Iterable[ex.AnyExpression]
@@ -180,7 +206,7 @@ class Exchanges:
             order: The columns by which it is sorted, each with whether it is descending, and NULL first.
         """
         wanted = sorted(set(needed))
-        sent = self.send(placed, wanted)
+        sent = self.send(placed, wanted, may_be_shared=False)
         draft = self.drafts[-1]
         keys = [
             SortKey(draft.columns[wanted.index(index)][0], descending=descending, nulls_first=nulls_first)
@@ -193,7 +219,7 @@ class Exchanges:
         self, relation: rel.AnyRelation, over: Callable[[rel.AnyRelation], rel.AnyRelation]
     ) -> rel.AnyRelation:
         """A relation over the rows of another, which the kernel call computes and counts before it goes on."""
-        index, types = next(self._names), column_types(relation)
+        index, types = next(self.numbers), column_types(relation)
         names = tuple(f"c{position}" for position in range(len(types)))
         rows = rel.LogicalWithReference(cte_index=index, chunk_types=types, bound_columns=names)
         return rel.LogicalWith(
@@ -243,9 +269,9 @@ class Exchanges:
         self.drafts.append(draft)
         return draft
 
-    def _text(self, relation: rel.AnyRelation) -> str:
+    def _text(self, relation: rel.AnyRelation, named: Callable[[str], str] = quoted) -> str:
         try:
-            return sql_of(relation, lambda scan: quoted(name_of(scan)), self.plan.text)
+            return sql_of(relation, lambda scan: named(name_of(scan)), self.plan.text)
         except Unprintable as error:
             raise NotDivided(f"{error} has no text of its own: filter by the partitioning key to gather less") from None
 
@@ -276,6 +302,11 @@ def leaves_of(relation: rel.AnyRelation) -> Iterator[rel.LogicalScan | rel.Logic
     for one in relations_in(relation):
         if isinstance(one, rel.LogicalStageRows) or (isinstance(one, rel.LogicalScan) and one.table is not None):
             yield one
+
+
+def is_same_again(relation: rel.AnyRelation) -> bool:
+    """Whether a relation has the same rows whenever it is computed."""
+    return is_repeatable(relation) and not any(isinstance(one, rel.LogicalLimit) for one in relations_in(relation))
 
 
 def name_of(leaf: rel.LogicalScan | rel.LogicalStageRows) -> str:

@@ -253,7 +253,7 @@ class InnerJoin:
             positions = tuple(whole.columns.index(column) for column in key)
             self._send(whole, route_by(positions, None))
         key_types = tuple(self._types[column] for column in keys[0])
-        return AtMembers(f"shuffled {len(self._exchanges.drafts)}", frozenset(keys), key_types, None)
+        return AtMembers(f"shuffled {next(self._exchanges.numbers)}", frozenset(keys), key_types, None)
 
     def _move(self, part: _Part, home: _Part) -> None:
         """Send the rows of a part to those of another."""

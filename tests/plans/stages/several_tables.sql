@@ -817,3 +817,50 @@ when distributed: in 2 stages
   x0 join o: at the members over o, c, to the coordinator
   final: at the coordinator over x0
 */
+----
+-- shared: a subquery that occurs twice
+SELECT name FROM customers WHERE score IN (SELECT amount FROM orders WHERE priority = 'a') AND score + 1 IN (SELECT amount FROM orders WHERE priority = 'a')
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all; orders: all
+scan customers: all 271 partitions
+  because no predicate on the partition key customer_id: compare it with values
+  columns: name, score
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: compare it with values
+  columns: priority, amount
+  filter: priority = 'a'
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: compare it with values
+  columns: priority, amount
+  filter: priority = 'a'
+serving: no, its expressions, types or clauses need a kernel over whole columns
+when distributed: in 3 stages
+  x0 scan orders: at the members over orders, to every member
+  x1 join customers: at the members over customers, x0, to the coordinator
+  final: at the coordinator over x1
+*/
+----
+-- shared: other values each time are not
+SELECT name FROM customers WHERE score IN (SELECT amount + random() FROM orders WHERE priority = 'a') AND score + 1 IN (SELECT amount + random() FROM orders WHERE priority = 'a')
+/*
+execution: distributed on 3 of 3 members
+tree: customers: all; orders: all; orders: all
+scan customers: all 271 partitions
+  because no predicate on the partition key customer_id: compare it with values
+  columns: name, score
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: compare it with values
+  columns: priority, amount
+  filter: priority = 'a'
+scan orders: all 271 partitions
+  because no predicate on the partition key customer_id: compare it with values
+  columns: priority, amount
+  filter: priority = 'a'
+serving: no, its expressions, types or clauses need a kernel over whole columns
+when distributed: in 4 stages
+  x0 scan orders: at the members over orders, to every member
+  x1 scan orders: at the members over orders, to every member
+  x2 join customers: at the members over customers, x0, x1, to the coordinator
+  final: at the coordinator over x2
+*/
