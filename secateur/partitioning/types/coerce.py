@@ -149,9 +149,14 @@ def check_finite(number: float, given: Any) -> None:
         raise _CannotError("it is too large for the type")
 
 
+def package_of(kind: type) -> str:
+    """The package of a class, whichever of its modules has it: those of pandas moved with version 3."""
+    return kind.__module__.partition(".")[0]
+
+
 def is_missing(kind: type) -> bool:
     """Whether it is the type of pandas' own value for a missing one; told by its name, without pandas."""
-    return kind.__name__ in _MISSING and kind.__module__.partition(".")[0] == "pandas"
+    return kind.__name__ in _MISSING and package_of(kind) == "pandas"
 
 
 def _convert(value: Any, type_: SqlType) -> Any:
