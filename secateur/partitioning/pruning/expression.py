@@ -19,9 +19,9 @@ from enum import Enum
 from typing import Any, Final
 
 from secateur.errors import DataError
-from secateur.partitioning.pruning.comparison_bound import INTEGER_TEXT, TEXTS
+from secateur.partitioning.pruning.comparison_bound import INTEGER_TEXT
 from secateur.partitioning.types.calendar import MONTHS, SPANS, UNITS, start_of
-from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.coerce import CERTAIN_TEXTS, coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
@@ -114,7 +114,7 @@ def cast(value: Any, wanted: SqlType) -> Any:
         if wanted.is_integer:
             return _to_integer(value, wanted)
         if isinstance(value, str):
-            spelling = TEXTS.get(wanted.kind)
+            spelling = CERTAIN_TEXTS.get(wanted.kind)
             return UNKNOWN if spelling is None or not spelling.fullmatch(value) else coerce(value, wanted)
         match wanted.kind, value:
             case TypeKind.DATE, datetime():

@@ -41,6 +41,18 @@ _NUMBER_TEXT: Final = re.compile(
 )
 """Python reads more as a number: digits of other scripts, and underscores, which DuckDB refuses."""
 UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_DAY: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
+CERTAIN_TEXTS: Final = {
+    TypeKind.BOOLEAN: re.compile(r"true|false"),
+    TypeKind.DECIMAL: re.compile(r"[+-]?[0-9]{1,37}(?:\.[0-9]{1,37})?"),
+    TypeKind.DATE: re.compile(_DAY),
+    TypeKind.TIME: re.compile(_CLOCK),
+    TypeKind.TIMESTAMP: re.compile(f"{_DAY}(?:[ T]{_CLOCK})?"),
+    TypeKind.TIMESTAMPTZ: re.compile(f"{_DAY}(?:[ T]{_CLOCK}(?:Z|[+-][0-9]{{2}}(?::[0-9]{{2}})?)?)?"),
+    TypeKind.UUID: UUID_TEXT,
+}
+"""The texts of which it is certain which value of a type they spell, if any: DuckDB reads them as we do."""
 FINER_TEXT: Final = re.compile(r"[.,]\d{6}0*[1-9]")
 """What texts have of which Python's ``fromisoformat`` cuts off a fraction of a microsecond."""
 _NANOSECOND_TEXT: Final = re.compile(r"([.,]\d{6})(\d+)")

@@ -8,7 +8,6 @@ are not canonical: it cuts off the fraction of a number and the time of a day wi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -21,7 +20,7 @@ import pyarrow.compute as pc
 
 from secateur.errors import DataError
 from secateur.partitioning.types.arrow_layout import fixed_width, in_fixed_lists, spread
-from secateur.partitioning.types.coerce import UUID_TEXT, coerce, is_missing, rounded_floats
+from secateur.partitioning.types.coerce import CERTAIN_TEXTS, UUID_TEXT, coerce, is_missing, rounded_floats
 from secateur.partitioning.types.column_type import EXACT_INTEGERS, WORD_INTEGERS, SqlType, TypeKind
 from secateur.partitioning.types.decimals import unscaled
 from secateur.partitioning.types.json_text import is_json
@@ -52,17 +51,8 @@ _CAST_ALIKE: Final[dict[TypeKind, frozenset[type]]] = {
     TypeKind.TIMESTAMPTZ: frozenset({datetime, str}),
 }
 """Python types whose values DuckDB casts as :func:`~.coerce.coerce` converts them: those that it does not refuse. To
-have DuckDB cast them at the controller takes twenty times as long as all else that an INSERT of one row does."""
-_DAY: Final = r"\d{4}-\d\d-\d\d"
-_TIME: Final = r"\d\d:\d\d:\d\d(?:\.\d{1,6})?"
-_TEXTS: Final = {
-    TypeKind.UUID: UUID_TEXT,
-    TypeKind.DATE: re.compile(_DAY, re.ASCII),
-    TypeKind.TIME: re.compile(_TIME, re.ASCII),
-    TypeKind.TIMESTAMP: re.compile(f"{_DAY}[ T]{_TIME}", re.ASCII),
-    TypeKind.TIMESTAMPTZ: re.compile(rf"{_DAY}[ T]{_TIME}(?:Z|[+-]\d\d(?::\d\d)?)?", re.ASCII),
-}
-"""The texts that are taken so, as ISO 8601 has them: of some others the cast makes something else."""
+have DuckDB cast them at the controller takes twenty times as long as all else that an INSERT of one row does. Of texts,
+they are those of which that is certain."""
 _UUID_TEXT_BYTES: Final = 36
 
 
@@ -132,7 +122,7 @@ def _is_cast_alike(value: Any, kind: TypeKind) -> bool:
         case time():
             return value.tzinfo is None
         case str():
-            return _TEXTS[kind].fullmatch(value) is not None
+            return CERTAIN_TEXTS[kind].fullmatch(value) is not None
         case _:
             return True
 
