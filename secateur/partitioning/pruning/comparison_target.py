@@ -237,11 +237,7 @@ def _truncated(
     if found is None:
         return None
     try:
-        spans = [
-            span
-            for part in (*(Span(value, value) for value in found.points), *found.spans)
-            if (span := _starts_in(part, comparison_target.unit)) is not None
-        ]
+        spans = [span for part in found.parts if (span := _starts_in(part, comparison_target.unit)) is not None]
     except OverflowError:
         # The unit ends behind the last instant that Python has.
         return None
