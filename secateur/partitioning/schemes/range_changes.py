@@ -18,10 +18,18 @@ from typing import Any, Final, TypeAlias, assert_never
 from msgspec.structs import replace
 
 from secateur.errors import LimitExceededError, ProgrammingError
-from secateur.partitioning.schemes.components import RangeComponent, RangePartition, RetiredRange
+from secateur.partitioning.schemes.components import (
+    Bound,
+    RangeComponent,
+    RangePartition,
+    RetiredRange,
+    by_lower_bound,
+    earlier,
+    later,
+)
 from secateur.partitioning.schemes.layout import bucket_product, gaps_between
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.schemes.scheme_rules import PARTITIONS_MAX, RangeSpec, SchemeRules, by_lower_bound
+from secateur.partitioning.schemes.scheme_rules import PARTITIONS_MAX, RangeSpec, SchemeRules
 from secateur.partitioning.types.column_type import SqlType
 
 _SHOWN_MAX: Final = 10
@@ -187,7 +195,7 @@ def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -
     every = component.every
     gaps = gaps_between(component.ranges)
     ends = [upper for _, upper in gaps if upper is not None]
-    found: list[tuple[_Bound, _Bound]] = []
+    found: list[tuple[Bound, Bound]] = []
     for cell in sorted(cells):
         first, behind = every.bounds(cell, type_)
         lower, upper = _key(first), _key(behind)
@@ -197,7 +205,7 @@ def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -
         for gap_lower, gap_upper in gaps[0 if lower is None else bisect_right(ends, lower) :]:
             if upper is not None and gap_lower is not None and gap_lower >= upper:
                 break
-            found.append((_later(lower, gap_lower), _earlier(upper, gap_upper)))
+            found.append((later(lower, gap_lower), earlier(upper, gap_upper)))
     if not found:
         return scheme
     next_ordinal = component.ordinals_used
@@ -214,16 +222,5 @@ def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -
     return changed
 
 
-_Bound = tuple[Any, ...] | None
-
-
-def _key(value: Any | None) -> _Bound:
+def _key(value: Any | None) -> Bound:
     return None if value is None else (value,)
-
-
-def _later(left: _Bound, right: _Bound) -> _Bound:
-    return left if right is None or (left is not None and left >= right) else right
-
-
-def _earlier(left: _Bound, right: _Bound) -> _Bound:
-    return left if right is None or (left is not None and left <= right) else right

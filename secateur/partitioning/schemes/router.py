@@ -77,7 +77,7 @@ class Router:
     ) -> None:
         self._types = dict(types)
         self._reference = reference
-        self._ids_end = layout.partition_count  # the pseudo ranges of unknown keys are behind
+        self._ids_end = layout.outline.partition_count  # the pseudo ranges of unknown keys are behind
         self._range_columns = () if component is None else component.columns
         self._every = None if component is None else component.every
         self._range_classes = tuple(type(minimum(self._types[name])) for name in self._range_columns)

@@ -18,6 +18,7 @@ from secateur.partitioning.schemes.components import (
     IntervalUnit,
     RangeComponent,
     RangePartition,
+    by_lower_bound,
     no_garbage_collection,
 )
 from secateur.partitioning.schemes.scheme import PartitionScheme
@@ -226,11 +227,6 @@ class SchemeRules:
             )
         except DataError as error:
             raise self.error(f"a bound of the range component: {error}") from error
-
-
-def by_lower_bound(partition: RangePartition) -> tuple[int, tuple[Any, ...]]:
-    """Sort key: unbounded below comes first."""
-    return (0, ()) if partition.lower is None else (1, partition.lower)
 
 
 def _first_of_month(value: date) -> date:

@@ -259,8 +259,8 @@ class LargeScheme(msgspec.Struct, frozen=True, array_like=True, dict=True):
     def of(cls, scheme: PartitionScheme) -> LargeScheme:
         """A scheme as it is sent. Cost: some microseconds per range; nothing for one that was sent before."""
         assert scheme.reference is not None
-        rest, own, columns, names = scheme.in_columns()
-        return cls(scheme.reference, rest, own, columns, names)
+        rest, own, columns, names = scheme.in_columns
+        return cls(scheme.reference, replace(rest, group=scheme.group), own, columns, names)
 
     @property
     def scheme(self) -> PartitionScheme:
