@@ -36,12 +36,7 @@ T = TypeVar("T")
 
 
 class Proxy(Generic[T]):
-    """An object whose methods are awaited.
-
-    Args:
-        waits: The waits of its connection.
-        blocking: The object that does the work.
-    """
+    """An object whose methods are awaited: those of a blocking one, with the waits of its connection."""
 
     def __init__(self, waits: LoopWaits, blocking: T) -> None:
         self._waits = waits

@@ -68,11 +68,7 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
     retry_safe: bool = False
 
     def to_error(self, status: int) -> errors.Error:
-        """The error.
-
-        Args:
-            status: The status of the answer that it came with.
-        """
+        """The error, of an answer with this status."""
         if self.error is not None:
             found = errors.rebuilt(self.error, self.detail, self.details)
         else:
@@ -109,12 +105,7 @@ class HttpTransport:
     Neither the environment's proxies nor ``.netrc`` are used: the token goes to the server that was named, and nowhere
     else.
 
-    Args:
-        url: ``http://host:port`` or ``https://host:port``.
-        token: The token, or a function that returns it, called for each request.
-        tls: Whom to trust if the server speaks HTTPS.
-        connect_timeout_s: Seconds for a connection.
-        silence_s: Seconds in which the server has to answer, beside those that it was asked to wait.
+    The arguments are those of :class:`~secateur.http.http_client.HttpClient`.
 
     Raises:
         InterfaceError: The URL has another form.
@@ -146,14 +137,8 @@ class HttpTransport:
         A request whose connection breaks is repeated if that cannot do anything twice: a read, a DELETE, or one with an
         idempotency key.
 
-        Args:
-            method: GET, POST or DELETE.
-            path: The path.
-            body: Plain data that go as JSON; None for none.
-            query: Parameters of the path; None among them are left out.
-            wait_s: Seconds that the server was asked to wait.
-            idempotency_key: Names what is wanted.
-            accept: The media type of the answer.
+        The body goes as JSON, and parameters of the query that are None are left out. ``wait_s`` are the seconds that
+        the server was asked to wait.
 
         Raises:
             UnreachableError: The server is not there, or the connection broke. Not ``retry_safe`` if the request may

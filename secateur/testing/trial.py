@@ -77,16 +77,7 @@ class _TrialOffload(Generic[T]):
 
 
 class Trial:
-    """Drives one processor to its end, or to where its scenario stops it, and closes it.
-
-    Args:
-        processor: Fresh.
-        context: The context that initialises it; its offloads are ``offloads``.
-        offloads: See :class:`TrialOffloads`.
-        scenario: How to drive it.
-        inputs: The batches of each inbound edge.
-        priorities: The priority of each inbound edge.
-        edges: Outbound edges.
+    """Drives a fresh processor through a scenario to its end, or to where that stops it, and closes it.
 
     Attributes:
         outbox: The batches that it offered.

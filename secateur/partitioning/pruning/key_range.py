@@ -76,21 +76,13 @@ EVERY_KEY: Final = KeyRange.of_prefix(())
 
 
 class KeyPrefix(msgspec.Struct, frozen=True, array_like=True, tag="prefix"):
-    """The rows whose primary key begins with some values: the form of a single look-up.
-
-    Attributes:
-        values: Canonical values of leading primary-key columns.
-    """
+    """The rows whose primary key begins with some canonical values: the form of a single look-up."""
 
     values: tuple[Any, ...]
 
 
 class KeyRanges(msgspec.Struct, frozen=True, array_like=True, tag="ranges"):
-    """The rows whose primary key lies in one of some ranges.
-
-    Attributes:
-        ranges: Ascending; none is empty, and no two overlap or touch.
-    """
+    """The rows whose primary key lies in one of some ranges: they ascend, none is empty, and no two touch."""
 
     ranges: tuple[KeyRange, ...]
 
@@ -229,12 +221,8 @@ def key_ranges(
     Every range covers what its box allows and perhaps more. A column after a range of values narrows only the two ends
     of that range, unless the values are few and discrete; then each becomes a range of its own.
 
-    Args:
-        domains: One for each remaining primary-key column.
-        types: Their types.
-        ranges_max: How many ranges there may be; where there would be more, a column counts with the hull of its
-            values.
-        prefix: The values of the columns before.
+    There are at most ``ranges_max``; where there would be more, a column counts with the hull of its values. The
+    columns of ``domains`` come behind those of ``prefix``.
 
     Returns:
         Possibly overlapping ranges, in any order.

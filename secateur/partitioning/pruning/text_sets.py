@@ -65,9 +65,7 @@ ANY_CHARACTER: Final = TextSet(prefixes=frozenset({""}), exact=False)
 class TextSets:
     """The operations on sets of texts for one pattern.
 
-    Args:
-        texts_max: The maximum number of texts of a set.
-        length_max: Longer texts, in characters, are left out; None if they count as well.
+    A set has at most ``texts_max`` texts. Those with more than ``length_max`` characters are left out; None: none.
     """
 
     def __init__(self, texts_max: int, length_max: int | None = None) -> None:
@@ -149,11 +147,9 @@ class TextSets:
 
 
 def pattern_domain(read: Callable[[TextSets], TextSet], length_max: int | None) -> PatternDomain:
-    """The domain of a pattern.
+    """The domain of a pattern, which ``read`` reads with some sets.
 
-    Args:
-        read: Reads the pattern with some sets.
-        length_max: Longer texts, in characters, do not count; None if all do.
+    Texts with more than ``length_max`` characters do not count; None: all do.
     """
     found = read(TextSets(PATTERN_TEXTS_MAX, length_max))
     if len(found.prefixes) > _PREFIXES_MAX:

@@ -268,12 +268,7 @@ def _equal_parameters(constraint: Constraint) -> list[int]:
 class _KeyColumn(NamedTuple):
     """A column that equals a parameter.
 
-    Attributes:
-        parameter: Its index.
-        own_type: Values of exactly this class are canonical for the column.
-        smallest: The smallest value of an integer type; else None.
-        largest: The largest one.
-        encode: The bytes of a value, to be hashed.
+    Values of exactly ``own_type`` are canonical for it, if they are within the bounds of an integer type.
     """
 
     parameter: int
@@ -314,13 +309,7 @@ def _compile_list(
     element. Here values that all have the column's own Python type go through Arrow and numpy together. Everything else
     takes the general form.
 
-    Args:
-        constraint: The requirement on the column.
-        component: The component.
-        column_type: The type of the column.
-        column: The same, as of a single parameter.
-        limit: Longer lists are not hashed; they select every partition.
-        general: Answers where values are of other classes.
+    ``general`` answers where values are of other classes. Lists of more than ``limit`` values select every partition.
 
     Returns:
         The function, or None when the constraint is no list. It costs a fifth of a microsecond per element.

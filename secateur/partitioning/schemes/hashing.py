@@ -50,12 +50,9 @@ def first_seed(seed: int) -> int:
 
 
 def hash_values(encoders: Sequence[Callable[[Any], bytes]], values: Sequence[Any], seed: int = SPARK_SEED) -> int:
-    """Hash one row of canonical values.
+    """Hash one row of canonical values, each by its encoder; None leaves the state as it is.
 
-    Args:
-        encoders: Of :func:`~secateur.partitioning.types.encoding.scalar_encoder`, one per value.
-        values: Canonical Python values; None leaves the state as it is.
-        seed: The state before the first value, unsigned.
+    ``seed`` is the state before the first value, unsigned.
 
     Returns:
         The hash as an unsigned 64-bit integer; Spark shows the same bits as a signed one.
@@ -81,12 +78,7 @@ def pmod_array(states: UInt64s, partitions: int) -> npt.NDArray[np.int64]:
 
 
 def hash_columns(columns: Sequence[EncodedColumn], seed: int, rows: int) -> UInt64s:
-    """Hash rows column by column.
-
-    Args:
-        columns: The encoded columns in hash order, each with ``rows`` rows.
-        seed: The state before the first column, unsigned.
-        rows: How many rows there are.
+    """Hash rows column by column, in this order; ``seed`` is the state before the first column, unsigned.
 
     Returns:
         uint64 of shape (rows,).

@@ -112,11 +112,8 @@ def pages_of(
 ) -> list[RangePage]:
     """The pages with the ranges of some keys.
 
-    Args:
-        ranges: All live ranges, sorted and disjoint, those of the catch-all included.
-        bases: The first partition id by ordinal.
-        hash_lists: As in :class:`PartialRanges`.
-        wanted: The keys.
+    The ranges are all live ones, sorted and disjoint, those of the catch-all included; ``bases`` has the first
+    partition id by ordinal.
 
     Returns:
         Neighbouring pages come as one. The size of an answer is limited: it has some of what is wanted at least, and

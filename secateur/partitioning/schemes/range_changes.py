@@ -73,12 +73,7 @@ def alter_ranges(
 ) -> PartitionScheme:
     """Add and drop ranges in the order given: all of them, or none and an error.
 
-    Args:
-        scheme: The scheme of the table as it is.
-        changes: The changes, applied one after the other.
-        types: The type of every column of the table, by its name as declared.
-        primary_key: The primary key, in order.
-        table: The table's name, for messages.
+    ``types`` has every column of the table, by its name as declared.
 
     Returns:
         The scheme afterwards. Cost: linear in the ranges.
@@ -169,10 +164,8 @@ def _described(component: RangeComponent) -> str:
 def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -> PartitionScheme:
     """Return the scheme with ranges for the parts of some cells that no range holds. No other partition's id changes.
 
-    Args:
-        scheme: Has a range component with EVERY.
-        cells: Numbers of cells (see :meth:`~secateur.partitioning.schemes.components.IntervalPartitioning.cells_of`).
-        table: Its name, for messages.
+    The scheme has a range component with EVERY, whose cells these are (see
+    :meth:`~secateur.partitioning.schemes.components.IntervalPartitioning.cells_of`).
 
     Returns:
         The same object when every cell is covered already, so the call is idempotent. Cost: linear in the ranges.

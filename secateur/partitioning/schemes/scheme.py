@@ -443,10 +443,6 @@ def find_scheme(scheme: PartitionScheme | str, *, table: str) -> PartitionScheme
     reference the first is used on. A client has the outline of the scheme at first, and then also those ranges that
     its statements have needed. So the plan of a look-up by key has 1.4 KB, over 100 ranges as over 100,000.
 
-    Args:
-        scheme: The scheme or a reference.
-        table: The table's name, for the error.
-
     Raises:
         TopologyChangedError: A reference that no scheme of this process has: the table is not known here, or not at
             this version. ``details`` has ``table``.

@@ -110,10 +110,7 @@ class Altered:
 def altered(table: TableDef, changes: Sequence[ColumnChange], now: datetime) -> Altered:
     """Change a table: all changes in their order, or none.
 
-    Args:
-        table: The table.
-        changes: The changes.
-        now: The time at which the statement started, in UTC: what a default of the clock is for the rows of now.
+    The statement started at ``now``, in UTC: what a default of the clock is for the rows that are there.
 
     Raises:
         SchemeError: A change cannot be: the name is taken, the column is of the key, an index or a CHECK needs it, or

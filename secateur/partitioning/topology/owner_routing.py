@@ -79,8 +79,7 @@ class OwnerRouting:
     def shares(self, rows: pa.Table) -> Iterator[RoutedBatch]:
         """Group rows, each partition's in the order they had; members without any do not appear.
 
-        Args:
-            rows: In the table's own schema.
+        The rows are in the table's own schema.
 
         Raises:
             NoRangeError: A row that no range covers; nothing is yielded then.
@@ -104,11 +103,7 @@ class OwnerRouting:
 
 
 def split(table: pa.Table | pa.RecordBatch, tdef: TableDef) -> dict[int, pa.Table]:
-    """Group rows by partition.
-
-    Args:
-        table: Rows in ``tdef.arrow_schema`` (see :func:`~secateur.partitioning.tables.conform.conform`).
-        tdef: The table they belong to.
+    """Group rows in ``tdef.arrow_schema`` by partition (see :func:`~secateur.partitioning.tables.conform.conform`).
 
     Returns:
         The rows of each partition that has any, by ascending partition id, each in the order they had. All are slices

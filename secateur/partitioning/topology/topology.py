@@ -28,13 +28,9 @@ _UNKNOWN: Final = 2**16 - 1  # no index of a member: an ownership has at most 65
 
 
 class MemberAddress(msgspec.Struct, frozen=True, array_like=True):
-    """The address of a member.
+    """The address of a member: that of its socket, and the node, the machine that it runs on.
 
-    Attributes:
-        id: Its id.
-        host: The address of its socket.
-        port: The port of its socket.
-        node: The machine that it runs on; copies of a partition are kept on different ones. Empty if unknown.
+    Copies of a partition are kept on different nodes. An unknown one is empty.
     """
 
     id: str

@@ -330,8 +330,7 @@ def comparable(column: Column) -> Column:
     differs from itself, and its hash tables tell -0.0 from 0.0; in SQL every NaN equals every other and is greater than
     all numbers, and both zeros are one value.
 
-    Args:
-        column: Values of a type that keys can have. NULL stays NULL.
+    NULL stays NULL. The values are of a type that keys can have.
 
     Returns:
         The storage of an extension type; int64 for floats; of other types the column itself. Cost: nothing but for

@@ -55,11 +55,8 @@ _NARROW_BITS: Final = 64
 def cast_column(column: _Column, type_: SqlType, *, name: str, first_row: int = 1) -> pa.ChunkedArray:
     """Convert a column to exactly ``type_.arrow``.
 
-    Args:
-        column: Any Arrow column.
-        type_: The type wanted.
-        name: The column's name, for messages.
-        first_row: The number of the first row among the caller's rows, for messages; they count from 1.
+    Messages have the column's name, and the number of a row among the caller's, of which ``first_row`` is the first;
+    they count from 1.
 
     Returns:
         The column itself when it is right already (nothing is copied), else a converted one of the same length. Nulls
@@ -212,11 +209,7 @@ _Convert: TypeAlias = Callable[[pa.Array], pa.Array]
 def _to_number(source: pa.DataType, type_: SqlType, exact: _Convert, one_by_one: _Convert) -> _Convert | None:
     """As :func:`_conversion`, to a number or BOOLEAN.
 
-    Args:
-        source: The type of the data.
-        type_: The type wanted.
-        exact: Arrow's own conversion.
-        one_by_one: That of Python values.
+    ``exact`` is Arrow's own conversion, and ``one_by_one`` that of Python values.
     """
     is_boolean = type_.kind is TypeKind.BOOLEAN
 

@@ -84,10 +84,7 @@ class _CannotError(ValueError):
 def coerce(value: Any, type_: SqlType, *, column: str | None = None) -> Any:
     """Convert one value to the canonical form of a type.
 
-    Args:
-        value: Any Python or numpy scalar; None stays None.
-        type_: The column's type.
-        column: The column's name, for the message.
+    None stays None. The message names the ``column``.
 
     Returns:
         The canonical value. Cost: under 1 microsecond when it is canonical already.
@@ -125,8 +122,7 @@ def uncertain_finder(columns: Iterable[tuple[SqlType, bool]]) -> Callable[[Seque
     It takes values by column, and returns the number of columns if there is none. :func:`coerce` decides of such a
     value. To be made once for some columns. Cost: a twentieth of a microsecond for each value.
 
-    Args:
-        columns: The type of each, and whether it may be NULL.
+    Of each column it is told the type, and whether it may be NULL.
     """
     known = [
         (type_.value_class, _integer_range(type_) if type_.is_integer else None, nullable)

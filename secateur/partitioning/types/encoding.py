@@ -169,11 +169,7 @@ def _decimal_encoder(type_: SqlType) -> Callable[[Decimal], bytes]:
 
 
 def encode_array(array: pa.Array, type_: SqlType) -> EncodedColumn:
-    """Encode an Arrow array of a partitioning column.
-
-    Args:
-        array: One chunk, of exactly ``type_.arrow``.
-        type_: The column's type.
+    """Encode an Arrow array of a partitioning column: one chunk, of exactly ``type_.arrow``.
 
     Returns:
         One encoding per row. Integers, dates, timestamps, strings and binaries are views of the Arrow buffers: nothing

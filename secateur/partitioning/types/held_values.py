@@ -106,10 +106,6 @@ def check_held(column: pa.ChunkedArray, name: str) -> None:
 
     Values inside of lists, structs and maps are checked too.
 
-    Args:
-        column: Any Arrow column.
-        name: Its name, for the message.
-
     Raises:
         DataError: It has such a value. Cost: nothing for a type that cannot have such values.
     """
@@ -198,10 +194,7 @@ def check_texts(rows: pa.Table | pa.RecordBatch, first_row: int = 1) -> None:
 def check_texts_of_column(column: pa.ChunkedArray | pa.Array, name: str, first_row: int = 1) -> None:
     """Check a column, at every depth.
 
-    Args:
-        column: Any Arrow column.
-        name: Its name, for the message.
-        first_row: The number of the first row among the caller's rows, for the message; it counts from 1.
+    Messages have the number of the row among the caller's, of which ``first_row`` is the first; they count from 1.
 
     Raises:
         DataError: It has a text that is not UTF-8. Cost: some 40 ns a text; nothing for a column without texts.

@@ -145,11 +145,8 @@ def _need_no_cast(values: list[Any], column_type: SqlType) -> bool:
 def column_of(values: Iterable[Any], type_: SqlType, *, name: str, first_row: int = 1) -> pa.Array:
     """Convert Python values to a column.
 
-    Args:
-        values: Any Python or numpy values; None, and pandas' NA and NaT, are NULL.
-        type_: The type wanted.
-        name: The column's name, for messages.
-        first_row: The number of the first value among the caller's rows, for messages; they count from 1.
+    The values are any of Python or numpy; None, and pandas' NA and NaT, are NULL. Messages have the column's name, and
+    the number of the value among the caller's rows, of which ``first_row`` is the first; they count from 1.
 
     Returns:
         The values as an array of exactly ``type_.arrow``.
