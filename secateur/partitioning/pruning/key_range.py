@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -87,7 +87,7 @@ class KeyRanges(msgspec.Struct, frozen=True, array_like=True, tag="ranges"):
     ranges: tuple[KeyRange, ...]
 
 
-_LOWER: Final = itemgetter(0)
+_ORDER: Final = attrgetter("order")
 
 
 class IndexSlice(msgspec.Struct, frozen=True, array_like=True, tag="index"):
@@ -112,7 +112,7 @@ def unite_ranges(ranges: Iterable[KeyRange]) -> KeyRanges:
     """Return the union of some ranges, given in any order; ranges that overlap or touch become one."""
     found: list[KeyRange] = []
     end: Any = None
-    for low, high, current in sorted(((r.lower.order, r.upper.order, r) for r in ranges), key=_LOWER):
+    for low, high, current in sorted(((r.lower.order, r.upper.order, r) for r in ranges), key=itemgetter(0)):
         if low >= high:
             continue
         if found and low <= end:
@@ -130,7 +130,7 @@ def intersect_ranges(left: KeyRanges, right: KeyRanges) -> KeyRanges:
     a = b = 0
     while a < len(left.ranges) and b < len(right.ranges):
         first, second = left.ranges[a], right.ranges[b]
-        met = KeyRange(max(first.lower, second.lower, key=_order), min(first.upper, second.upper, key=_order))
+        met = KeyRange(max(first.lower, second.lower, key=_ORDER), min(first.upper, second.upper, key=_ORDER))
         if not met.is_empty:
             found.append(met)
         if first.upper.order < second.upper.order:
@@ -138,10 +138,6 @@ def intersect_ranges(left: KeyRanges, right: KeyRanges) -> KeyRanges:
         else:
             b += 1
     return KeyRanges(tuple(found))
-
-
-def _order(cut: KeyBoundary) -> tuple[tuple[Any, ...], ...]:
-    return cut.order
 
 
 RANGES_MAX: Final = 64

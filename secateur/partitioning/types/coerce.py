@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur.errors import DataError
+from secateur.partitioning.types.calendar import INFINITE
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import below_power_of_ten, fits, rescaled
 from secateur.partitioning.types.json_text import check_json, json_of
@@ -59,8 +60,6 @@ _NANOSECOND_TEXT: Final = re.compile(r"([.,]\d{6})(\d+)")
 _NANOSECONDS: Final = np.dtype("datetime64[ns]")
 _NO_NANOSECOND: Final = "it is not a whole number of nanoseconds in the years 1677 to 2262"
 _EPOCH: Final = datetime(1970, 1, 1)
-_INFINITE: Final = 2**63 - 1
-"""The nanoseconds of DuckDB's infinity, and with a minus sign those of the other."""
 _PARTS_OF_INTERVAL: Final = frozenset({"months", "days", "nanoseconds"})
 _MISSING: Final = frozenset({"NAType", "NaTType"})
 PLAIN_CLASSES: Final = frozenset({bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID})
@@ -390,7 +389,7 @@ def _to_nanoseconds(value: Any) -> np.datetime64:
     beyond = 0
     if isinstance(value, np.datetime64):
         exact = value.astype(_NANOSECONDS)
-        if np.isnat(value) or exact.astype(value.dtype) != value or abs(exact.astype(np.int64)) >= _INFINITE:
+        if np.isnat(value) or exact.astype(value.dtype) != value or abs(exact.astype(np.int64)) >= INFINITE:
             raise _CannotError(_NO_NANOSECOND)
         return exact
     if isinstance(value, str) and (finer := _NANOSECOND_TEXT.search(value)):
@@ -403,7 +402,7 @@ def _to_nanoseconds(value: Any) -> np.datetime64:
         value = datetime.combine(value.date(), value.timetz())
     since = _to_timestamp(value) - _EPOCH
     total = ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000 + beyond
-    if abs(total) >= _INFINITE:
+    if abs(total) >= INFINITE:
         raise _CannotError(_NO_NANOSECOND)
     return np.datetime64(total, "ns")
 
