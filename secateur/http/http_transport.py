@@ -83,7 +83,7 @@ def error_of_answer(answer: httpx.Response) -> errors.Error:
 
     An answer that is no problem comes from a proxy, from another service, or from a server that speaks HTTPS alone.
     """
-    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = _media_type(answer)
     if kind == PROBLEM_TYPE:
         try:
             problem = from_json(answer.content, ProblemAnswer)
