@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
 from itertools import count
@@ -51,12 +52,11 @@ class _TrialOffload(Generic[T]):
     def __init__(self, offloads: TrialOffloads, call: Callable[[], T], polls: int) -> None:
         self._offloads = offloads
         self._polls = polls
-        self._value: T | None = None
-        self._error: Exception | None = None
+        self._outcome: Future[T] = Future()
         try:
-            self._value = call()
+            self._outcome.set_result(call())
         except Exception as error:
-            self._error = error
+            self._outcome.set_exception(error)
 
     @property
     def is_over(self) -> bool:
@@ -71,9 +71,7 @@ class _TrialOffload(Generic[T]):
         assert self._polls < 0, (
             "it asked an offload for its result before done() was true; that would block the event loop"
         )
-        if self._error is not None:
-            raise self._error
-        return self._value  # type: ignore[return-value]
+        return self._outcome.result()
 
 
 class Trial:
