@@ -7,7 +7,6 @@ column's own Python type.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, assert_never
 
 import pyarrow as pa
@@ -285,15 +284,6 @@ def _compile_column(index: int | None, column_type: SqlType) -> _KeyColumn | Non
     return _KeyColumn(index, column_type.value_class, smallest, largest, scalar_encoder(column_type))
 
 
-@dataclass(frozen=True, slots=True)
-class _Elements:
-    """The parameters that hold a list's values: single ones, and ones that are lists; and constants."""
-
-    constants: tuple[Any, ...]
-    parameters: tuple[int, ...]
-    lists: tuple[int, ...]
-
-
 def _compile_list(
     constraint: Constraint,
     component: HashComponent,
@@ -317,13 +307,14 @@ def _compile_list(
     elements = _elements(constraint)
     if elements is None:
         return None
+    constants, parameters, lists = elements
     seed, partitions = first_seed(component.seed), component.partitions
     _, own_type, smallest, largest, encode = column
 
     def bind(params: Sequence[Any]) -> Sequence[int] | None:
-        given = [params[index] for index in elements.parameters]
-        given.extend(elements.constants)
-        for index in elements.lists:
+        given = [params[index] for index in parameters]
+        given.extend(constants)
+        for index in lists:
             values = params[index]
             if type(values) is not list:
                 return general(params)
@@ -347,7 +338,8 @@ def _compile_list(
     return bind
 
 
-def _elements(constraint: Constraint) -> _Elements | None:
+def _elements(constraint: Constraint) -> tuple[list[Any], list[int], list[int]] | None:
+    """The values of a list: constants, parameters, and parameters that are lists; None where it is something else."""
     match constraint:
         case Constraint((Choice(domain, tests),)) if domain.is_finite and tests:
             constants = list(domain.points)
@@ -368,4 +360,4 @@ def _elements(constraint: Constraint) -> _Elements | None:
                     constants.append(value)
                 case _:
                     return None
-    return _Elements(tuple(constants), tuple(parameters), tuple(lists))
+    return constants, parameters, lists

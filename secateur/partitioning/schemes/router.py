@@ -53,21 +53,6 @@ class _Bucketer:
 class Router:
     """The compiled form of one scheme; holds no reference to any row."""
 
-    __slots__ = (
-        "_bases",
-        "_bucketers",
-        "_every",
-        "_group_of",
-        "_groups",
-        "_ids_end",
-        "_index",
-        "_range_classes",
-        "_range_columns",
-        "_reference",
-        "_route",
-        "_types",
-    )
-
     def __init__(
         self,
         layout: Layout,
