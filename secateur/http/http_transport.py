@@ -55,11 +55,8 @@ _BY_STATUS: Final[dict[int, type[errors.Error]]] = {
 class ProblemAnswer(msgspec.Struct, frozen=True):
     """A problem of RFC 9457, as far as an error is made of it.
 
-    Attributes:
-        detail: What happened, where, what was expected, and what to do.
-        error: The class; None if the server has none for it.
-        details: Plain values for programs.
-        retry_safe: Whether repeating the request may help, and cannot do anything twice.
+    ``error`` is the class of that; None if the server has none for it. With ``retry_safe``, repeating the request may
+    help, and cannot do anything twice.
     """
 
     detail: str

@@ -182,11 +182,8 @@ class Trial:
 class _TrialOutbox:
     """Collects the offered batches, by edge, refuses as its scenario demands, and checks how the processor reacts.
 
-    Args:
-        edges: Outbound edges.
-        refuse: For each offer whether it is refused.
-        cancel_after: Offers after which every further one raises ``JobCancelledError``, as the outbox of a processor
-            with a thread does when the job has ended; None for never.
+    After ``cancel_after`` offers, every further one raises ``JobCancelledError``, as the outbox of a processor with a
+    thread does when the job has ended; None for never.
 
     Attributes:
         received: The batches accepted, by edge.

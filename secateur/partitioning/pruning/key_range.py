@@ -93,10 +93,7 @@ _ORDER: Final = attrgetter("order")
 class IndexSlice(msgspec.Struct, frozen=True, array_like=True, tag="index"):
     """Rows that a secondary index finds, and perhaps others.
 
-    Attributes:
-        name: The index.
-        columns: The columns of the index that are searched; ``part`` is over them as over a key.
-        part: The rows.
+    ``part`` is over the columns of the index that are searched, as over a key.
     """
 
     name: str
@@ -148,9 +145,7 @@ microseconds."""
 class KeyBounds(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """The bounds of one scan's primary key, with parameters that are not bound yet.
 
-    Attributes:
-        columns: Name and type of each primary-key column, most significant first.
-        factors: A conjunction of unions of boxes over these columns.
+    The factors are a conjunction of unions of boxes over the primary-key columns, most significant first.
     """
 
     columns: tuple[tuple[str, SqlType], ...]

@@ -31,12 +31,7 @@ from secateur.partitioning.types.literals import literal_sql
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """A column comes behind all others.
-
-    Attributes:
-        column: The column. The rows that are there get its default, or NULL.
-        if_not_exists: Whether nothing happens if there is a column of its name.
-    """
+    """A column comes behind all others; the rows that are there get its default, or NULL."""
 
     column: Column
     if_not_exists: bool = False

@@ -23,12 +23,9 @@ _RADIX_PARTITIONS_MAX: Final = 1 << 16
 
 
 class RoutedBatch(NamedTuple):
-    """The rows of a chunk that go to one member.
+    """The rows of a chunk that go to one member, grouped by partition.
 
-    Attributes:
-        member: Its id.
-        parts: ``(partition, rows)`` in the order in which the rows stand.
-        rows: The rows, grouped by partition.
+    ``parts`` are partitions and their numbers of rows, in the order in which the rows stand.
     """
 
     member: str
