@@ -66,13 +66,11 @@ def comparison_bounds_of(compared: Sequence[Any], column_type: SqlType) -> list[
         if kind is TypeKind.DECIMAL:
             return _decimal_floors(values, kinds, column_type)
         rule = _RULES.get(kind)
-        if rule is None or not any(kinds <= classes for classes in rule.classes):
+        if rule is None or not kinds <= rule.classes:
             return None
-        if rule.texts is not None and not all(
-            rule.texts.fullmatch(value) for value in values if isinstance(value, str)
-        ):
+        if kind is TypeKind.BOOLEAN and str in kinds and len(kinds) > 1:
             return None
-        return [rule.floor(value) for value in values]
+        return list(map(rule.floor, values))
     except (ValueError, OverflowError, ArithmeticError):
         # A text that is no date, an instant outside Python's calendar: DuckDB decides what they mean.
         return None
@@ -167,16 +165,29 @@ def _date_floor(value: Any) -> ComparisonBound:
     if isinstance(value, datetime):
         instant = _utc(value)
         return ComparisonBound(instant.date(), instant.time() == time.min)
-    return ComparisonBound(date.fromisoformat(value) if isinstance(value, str) else value)
+    return ComparisonBound(date.fromisoformat(_certain(value, TypeKind.DATE)) if isinstance(value, str) else value)
 
 
 def _timestamp_floor(value: Any) -> ComparisonBound:
-    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    return ComparisonBound(_utc(moment) if isinstance(moment, datetime) else datetime.combine(moment, time.min))
+    if isinstance(value, datetime):
+        return ComparisonBound(_utc(value))
+    if isinstance(value, str):
+        return ComparisonBound(datetime.fromisoformat(_certain(value, TypeKind.TIMESTAMP)))
+    return ComparisonBound(datetime.combine(value, time.min))
 
 
 def _timestamptz_floor(value: Any) -> ComparisonBound:
     return ComparisonBound(_timestamp_floor(value).value.replace(tzinfo=UTC))
+
+
+def _uuid_floor(value: Any) -> ComparisonBound:
+    return ComparisonBound(value if isinstance(value, UUID) else UUID(_certain(value, TypeKind.UUID)))
+
+
+def _certain(text: str, kind: TypeKind) -> str:
+    if not CERTAIN_TEXTS[kind].fullmatch(text):
+        raise ValueError
+    return text
 
 
 def _utc(value: datetime) -> datetime:
@@ -189,26 +200,20 @@ class _Rule(NamedTuple):
 
     Attributes:
         floor: The bound of a value; a ValueError where it is not certain.
-        classes: The classes that the values may have together.
-        texts: The texts that are read; None for all.
+        classes: The classes that the values may have; BOOLEANs are not compared with texts and others together.
     """
 
     floor: Callable[[Any], ComparisonBound]
-    classes: tuple[frozenset[type], ...]
-    texts: re.Pattern[str] | None = None
+    classes: frozenset[type]
 
 
-_MOMENTS: Final = (frozenset({date, datetime, str}),)
+_MOMENTS: Final = frozenset({date, datetime, str})
 _RULES: Final[dict[TypeKind, _Rule]] = {
-    TypeKind.VARCHAR: _Rule(_text_floor, (frozenset({str}),)),
-    TypeKind.BLOB: _Rule(lambda value: ComparisonBound(bytes(value)), (frozenset({bytes, bytearray}),)),
-    TypeKind.BOOLEAN: _Rule(_boolean_floor, (frozenset({str}), frozenset({bool, int}))),
-    TypeKind.DATE: _Rule(_date_floor, _MOMENTS, CERTAIN_TEXTS[TypeKind.DATE]),
-    TypeKind.TIMESTAMP: _Rule(_timestamp_floor, _MOMENTS, CERTAIN_TEXTS[TypeKind.TIMESTAMP]),
-    TypeKind.TIMESTAMPTZ: _Rule(_timestamptz_floor, _MOMENTS, CERTAIN_TEXTS[TypeKind.TIMESTAMP]),
-    TypeKind.UUID: _Rule(
-        lambda value: ComparisonBound(value if isinstance(value, UUID) else UUID(value)),
-        (frozenset({UUID, str}),),
-        CERTAIN_TEXTS[TypeKind.UUID],
-    ),
+    TypeKind.VARCHAR: _Rule(_text_floor, frozenset({str})),
+    TypeKind.BLOB: _Rule(lambda value: ComparisonBound(bytes(value)), frozenset({bytes, bytearray})),
+    TypeKind.BOOLEAN: _Rule(_boolean_floor, frozenset({bool, int, str})),
+    TypeKind.DATE: _Rule(_date_floor, _MOMENTS),
+    TypeKind.TIMESTAMP: _Rule(_timestamp_floor, _MOMENTS),
+    TypeKind.TIMESTAMPTZ: _Rule(_timestamptz_floor, _MOMENTS),
+    TypeKind.UUID: _Rule(_uuid_floor, frozenset({UUID, str})),
 }
