@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import concurrent.futures.thread  # noqa: F401 - as logging
 import importlib._bootstrap
-import logging  # noqa: F401 - before a fork it takes a lock that imports need: after the wait for those, if it came first
+import logging  # noqa: F401 - before a fork it takes a lock imports need: after the wait for those, if it came first
 import os
 import sys
 import threading

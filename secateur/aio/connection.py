@@ -24,7 +24,6 @@ from secateur.client.jobs import job
 from secateur.client.jobs.submittable import Submittable
 from secateur.client.loads import table_handle
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.tables.statistics import TableStatistics
 from secateur.partitioning.tables.table import Column
 from secateur.protocol.job_description import JobConfig
 from secateur.protocol.jobs import JobInfo, JobStatus
@@ -36,12 +35,7 @@ T = TypeVar("T")
 
 
 class Proxy(Generic[T]):
-    """An object whose methods are awaited.
-
-    Args:
-        waits: The waits of its connection.
-        blocking: The object that does the work.
-    """
+    """An object whose methods are awaited: those of a blocking one, with the waits of its connection."""
 
     def __init__(self, waits: LoopWaits, blocking: T) -> None:
         self._waits = waits
@@ -226,10 +220,7 @@ class AsyncTableHandle(Proxy[table_handle.TableHandle]):
     load = awaited(table_handle.TableHandle.load)
     owner_of = awaited(table_handle.TableHandle.owner_of)
     partition_of = awaited(table_handle.TableHandle.partition_of)
-
-    async def statistics(self) -> TableStatistics:
-        """As :meth:`secateur.TableHandle.statistics`."""
-        return await self._waits.run(self._blocking.statistics)
+    statistics = awaited(table_handle.TableHandle.statistics)
 
 
 class AsyncJob(Proxy[job.Job]):

@@ -111,9 +111,6 @@ class LoopWaits(Waits):
     """The waits of calls that run on one event loop.
 
     In threads beside it, where work of a call is done apart, they block.
-
-    Args:
-        loop: The event loop.
     """
 
     idle_max = 256
@@ -272,14 +269,10 @@ class LoopLock:
 
 
 class LoopSocket:
-    """A connected socket for one call at a time.
+    """A connected socket, which does not block, for one call at a time.
 
     The event loop watches it from the first answer on, not anew for each. Bytes that come while no call waits for them
     stay where they are, and end that.
-
-    Args:
-        connected: The socket, which does not block.
-        loop: The event loop.
     """
 
     def __init__(self, connected: socket.socket, loop: asyncio.AbstractEventLoop) -> None:

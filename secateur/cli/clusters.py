@@ -172,8 +172,7 @@ def _is_given(lock: TextIO, kind: int) -> bool:
 def with_kept(settings: dict[str, Any]) -> dict[str, Any]:
     """Fill in the port and the token that the command line leaves open: what they were, a free port if there is none.
 
-    Args:
-        settings: Those of ``secateur start``; ``port`` and ``token`` are None where nothing was said.
+    In the settings of ``secateur start``, ``port`` and ``token`` are None where nothing was said.
     """
     kept = None if settings["data_directory"] is None else _read(Path(settings["data_directory"]) / _FILE)
     port, token = settings["port"], settings["token"]

@@ -125,10 +125,7 @@ def extent_text(cursor: Cursor, written: int, more: str) -> str:
 
     The rest of a result that comes in parts is read for that, up to a million rows.
 
-    Args:
-        cursor: The result, of which nothing but the first rows was read.
-        written: The number of those.
-        more: How to see the others, in brackets behind it.
+    Nothing but the first ``written`` rows was read. ``more`` says how to see the others, in brackets behind it.
     """
     total = max(cursor.rowcount, written)
     if cursor.rowcount < 0:
@@ -161,13 +158,7 @@ def print_done(text: str, record: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool, empty: str) -> None:
-    """Print what a command lists.
-
-    Args:
-        records: All with the same names.
-        as_json: Write one JSON array instead of a table.
-        empty: The sentence of an empty table.
-    """
+    """Print what a command lists: records with the same names, or the sentence ``empty`` in place of a table."""
     if as_json:
         sys.stdout.write(msgspec.json.encode(records).decode() + "\n")
     elif not records:

@@ -248,9 +248,7 @@ def _wants_more(text: str) -> bool:
 class SqlCompleter(Completer):
     """Knows the names of a connection's cluster, and asks for them again after ten seconds.
 
-    Args:
-        connection: Answers what tables and columns there are.
-        commands: Those of the shell, without their backslash.
+    ``commands`` are those of the shell, without their backslash.
     """
 
     def __init__(self, connection: secateur.Connection, commands: Sequence[str] = ()) -> None:

@@ -33,13 +33,7 @@ _OWN_MODULE: Final = re.compile(r"secateur(\.[a-z_]+)+")
 
 
 class EncodedData(msgspec.Struct, frozen=True, tag="data"):
-    """A supplier of a registered kind.
-
-    Attributes:
-        kind: The kind.
-        module: The module that registers it.
-        fields: The supplier itself, as the codec of messages writes its dataclass.
-    """
+    """A supplier of a registered kind: the module of that, and the dataclass as the codec of messages writes it."""
 
     kind: str
     module: str
@@ -101,10 +95,7 @@ def encode_supplier(
 ) -> EncodedSupplier:
     """A supplier or meta-supplier in the form in which it travels.
 
-    Args:
-        supplier: The object.
-        allow_code: Whether it may travel as code when it is no data.
-        vertex: Name of its vertex, for messages.
+    It may travel as code, if that is allowed, when it is no data. Messages name the vertex.
 
     Raises:
         SerializationError: It is not data and may not be code, or cannot be pickled.
@@ -120,12 +111,7 @@ def encode_supplier(
 
 
 def encode_portable(value: Any, *, allow_code: bool, owner: str) -> EncodedData | EncodedCode:
-    """An object of a registered kind as data, any other as code.
-
-    Args:
-        value: The object.
-        allow_code: Whether it may travel as code when it is no data.
-        owner: What it belongs to, for messages.
+    """An object of a registered kind as data, any other as code, if that is allowed. Messages name the owner.
 
     Raises:
         SerializationError: It is not data and may not be code, or cannot be pickled.

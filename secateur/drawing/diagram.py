@@ -80,6 +80,10 @@ def abbreviated(lines: Sequence[str], lines_max: int) -> tuple[str, ...]:
     )
 
 
+_GRAPHVIZ: Final = "dot"
+_GRAPHVIZ_S_MAX: Final = 30.0
+
+
 class Drawable(ABC):
     """Text, JSON, DOT, Mermaid and SVG of one thing. Equal things give equal texts, to the byte.
 
@@ -114,12 +118,28 @@ class Drawable(ABC):
         return mermaid(self.diagram())
 
     def to_svg(self) -> str:
-        """A picture, drawn by Graphviz. Costs a process: about 20 ms.
+        """A picture, drawn by Graphviz, as a document of its own. Costs a process: about 20 ms.
 
         Raises:
-            NotSupportedError: Graphviz is not installed.
+            NotSupportedError: Graphviz is not installed, or it takes longer than half a minute.
         """
-        return _svg_by_graphviz(self.to_dot())
+        program = shutil.which(_GRAPHVIZ)
+        if program is None:
+            raise NotSupportedError(
+                "to_svg() draws with Graphviz, whose program 'dot' is not on PATH: install it "
+                "(Debian: apt-get install graphviz; macOS: brew install graphviz), "
+                "or use to_mermaid(), which GitHub and JupyterLab draw by themselves"
+            )
+        drawn = self.to_dot().encode()
+        try:
+            done = subprocess.run(
+                [program, "-Tsvg"], input=drawn, capture_output=True, check=True, timeout=_GRAPHVIZ_S_MAX
+            )
+        except subprocess.TimeoutExpired:
+            raise NotSupportedError(
+                f"Graphviz did not draw the graph within {_GRAPHVIZ_S_MAX:g} s: use to_dot() or to_mermaid()"
+            ) from None
+        return done.stdout.decode()
 
     def __str__(self) -> str:
         return self.to_text()
@@ -223,31 +243,3 @@ def _mermaid_link(source: int, destination: int, arrow: DiagramEdge) -> str:
 def _quoted_for_mermaid(*lines: str) -> str:
     """Quote some lines; characters that Mermaid or HTML would read as syntax become entities."""
     return '"' + "<br>".join(line.translate(_MERMAID_ESCAPES) for line in lines) + '"'
-
-
-_GRAPHVIZ: Final = "dot"
-_GRAPHVIZ_S_MAX: Final = 30.0
-
-
-def _svg_by_graphviz(dot: str) -> str:
-    """A graph in the language of Graphviz as SVG, a document of its own. Costs a process: about 20 ms.
-
-    Raises:
-        NotSupportedError: Graphviz is not installed, or it takes longer than half a minute.
-    """
-    program = shutil.which(_GRAPHVIZ)
-    if program is None:
-        raise NotSupportedError(
-            "to_svg() draws with Graphviz, whose program 'dot' is not on PATH: install it "
-            "(Debian: apt-get install graphviz; macOS: brew install graphviz), "
-            "or use to_mermaid(), which GitHub and JupyterLab draw by themselves"
-        )
-    try:
-        done = subprocess.run(
-            [program, "-Tsvg"], input=dot.encode(), capture_output=True, check=True, timeout=_GRAPHVIZ_S_MAX
-        )
-    except subprocess.TimeoutExpired:
-        raise NotSupportedError(
-            f"Graphviz did not draw the graph within {_GRAPHVIZ_S_MAX:g} s: use to_dot() or to_mermaid()"
-        ) from None
-    return done.stdout.decode()

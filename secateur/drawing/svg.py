@@ -45,9 +45,7 @@ def layered_svg(diagram: Diagram, title: str) -> str:
     ``dag-edge``, ``dag-head`` and ``dag-label``, together with ``faint``, ``failed``, ``bold`` and ``dashed``. Takes
     about a millisecond for a hundred boxes.
 
-    Args:
-        diagram: The boxes and arrows.
-        title: What the picture shows, for screen readers.
+    The title says what the picture shows, for screen readers.
     """
     spots, chains, layers = _layered(diagram)
     _place(diagram, layers, spots, chains)

@@ -16,7 +16,7 @@ from secateur.client.dbapi.parameters import Parameters, plain_values
 from secateur.client.jobs.submittable import Submittable
 from secateur.errors import DeadlineError, Error
 from secateur.http.answers import ARROW_TYPE
-from secateur.http.http_job import HttpJob, JobAnswer, config_body, job_body
+from secateur.http.http_job import HttpJob, JobAnswer, job_body
 from secateur.http.http_statement import HttpResult, HttpStatement, Items, StatementInfo, result_of
 from secateur.http.http_transport import HttpTransport, Token, decoded, error_of_answer
 from secateur.http.json_values import json_parameters
@@ -211,7 +211,7 @@ class HttpClient:
         """
         body: dict[str, Any] = {**job_body(job), "params": _in_json(params), "settings": dict(settings or {})}
         if config is not None:
-            body["config"] = config_body(config)
+            body["config"] = msgspec.to_builtins(config, order="deterministic")
         answer = self._transport.read("POST", _JOBS, JobAnswer, body=body, idempotency_key=idempotency_key)
         return HttpJob(self._transport, answer.id)
 

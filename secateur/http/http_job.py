@@ -15,7 +15,6 @@ from secateur.client.jobs.submittable import Submittable
 from secateur.errors import ParameterError
 from secateur.http.http_statement import HttpResult, Items, Submitted, batches_at, read_result
 from secateur.http.http_transport import HttpTransport
-from secateur.protocol.job_description import JobConfig
 from secateur.protocol.jobs import JobInfo, JobStatus
 
 
@@ -137,18 +136,3 @@ def job_body(job: str | Submittable | Mapping[str, Any]) -> dict[str, Any]:
         f"a {type(job).__name__} is not a job: submit the text of a statement, a secateur.DAG, a secateur.Pipeline that"
         " ends with write_to(...), or a mapping as in docs/http.md"
     )
-
-
-def config_body(config: JobConfig) -> dict[str, Any]:
-    """A job configuration in JSON."""
-    required = config.required_partitions
-    return {
-        "name": config.name,
-        "required_partitions": None if required is None else {key: sorted(ids) for key, ids in required.items()},
-        "member_pruning": config.member_pruning,
-        "pruning": config.pruning,
-        "timeout_s": config.timeout_s,
-        "result_bytes_max": config.result_bytes_max,
-        "kernel_bytes_max": config.kernel_bytes_max,
-        "on_member_lost": str(config.on_member_lost),
-    }

@@ -55,11 +55,8 @@ _BY_STATUS: Final[dict[int, type[errors.Error]]] = {
 class ProblemAnswer(msgspec.Struct, frozen=True):
     """A problem of RFC 9457, as far as an error is made of it.
 
-    Attributes:
-        detail: What happened, where, what was expected, and what to do.
-        error: The class; None if the server has none for it.
-        details: Plain values for programs.
-        retry_safe: Whether repeating the request may help, and cannot do anything twice.
+    ``error`` is the class of that; None if the server has none for it. With ``retry_safe``, repeating the request may
+    help, and cannot do anything twice.
     """
 
     detail: str
@@ -68,11 +65,7 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
     retry_safe: bool = False
 
     def to_error(self, status: int) -> errors.Error:
-        """The error.
-
-        Args:
-            status: The status of the answer that it came with.
-        """
+        """The error, of an answer with this status."""
         if self.error is not None:
             found = errors.rebuilt(self.error, self.detail, self.details)
         else:
@@ -87,7 +80,7 @@ def error_of_answer(answer: httpx.Response) -> errors.Error:
 
     An answer that is no problem comes from a proxy, from another service, or from a server that speaks HTTPS alone.
     """
-    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = _media_type(answer)
     if kind == PROBLEM_TYPE:
         try:
             problem = from_json(answer.content, ProblemAnswer)
@@ -109,12 +102,7 @@ class HttpTransport:
     Neither the environment's proxies nor ``.netrc`` are used: the token goes to the server that was named, and nowhere
     else.
 
-    Args:
-        url: ``http://host:port`` or ``https://host:port``.
-        token: The token, or a function that returns it, called for each request.
-        tls: Whom to trust if the server speaks HTTPS.
-        connect_timeout_s: Seconds for a connection.
-        silence_s: Seconds in which the server has to answer, beside those that it was asked to wait.
+    The arguments are those of :class:`~secateur.http.http_client.HttpClient`.
 
     Raises:
         InterfaceError: The URL has another form.
@@ -146,14 +134,8 @@ class HttpTransport:
         A request whose connection breaks is repeated if that cannot do anything twice: a read, a DELETE, or one with an
         idempotency key.
 
-        Args:
-            method: GET, POST or DELETE.
-            path: The path.
-            body: Plain data that go as JSON; None for none.
-            query: Parameters of the path; None among them are left out.
-            wait_s: Seconds that the server was asked to wait.
-            idempotency_key: Names what is wanted.
-            accept: The media type of the answer.
+        The body goes as JSON, and parameters of the query that are None are left out. ``wait_s`` are the seconds that
+        the server was asked to wait.
 
         Raises:
             UnreachableError: The server is not there, or the connection broke. Not ``retry_safe`` if the request may

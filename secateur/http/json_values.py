@@ -43,8 +43,7 @@ _EXACT_TEXT: Final = frozenset({"HUGEINT", "UHUGEINT"})
 def json_value_of(type_text: str) -> Encode:
     """The function that encodes the Python values of a column, as a cursor returns them; NULL is null.
 
-    Args:
-        type_text: The type of the column, as ``cursor.description`` has it.
+    The type of the column is written as ``cursor.description`` has it.
     """
     return _encoder(parse_result_type(type_text))
 

@@ -342,10 +342,7 @@ class Stage:
         Raises:
             DagError: There are no aggregates, or built-in aggregates are mixed with custom operations.
         """
-        values: Any = aggregates
-        return self.in_two(
-            lambda: accumulate((), values), lambda: combine((), values), to_one, ("accumulate", "combine"), name
-        )
+        return self.aggregated((), aggregates, to_one, name)
 
     def distinct(self, *, name: str | None = None) -> Stage:
         """Each row once; one processor sees the last of it.
@@ -529,6 +526,11 @@ class Stage:
         """Two steps for one idea: one where the rows are, another where they meet. ``name`` is that of the second."""
         return self.apply(first, kind=kinds[0]).apply(second, kind=kinds[1], name=name, route=route)
 
+    def aggregated(self, keys: tuple[str, ...], aggregates: Any, route: Route, name: str | None) -> Stage:
+        """The steps of an aggregation; ``route`` brings together the partial results of a key."""
+        first, second = (partial(make, keys, aggregates) for make in (accumulate, combine))
+        return self.in_two(first, second, route, ("accumulate", "combine"), name)
+
 
 @dataclass(frozen=True, slots=True)
 class KeyedStage:
@@ -552,14 +554,7 @@ class KeyedStage:
             DagError: Nothing to compute, two columns of one name, or aggregates that ship mixed with operations of
                 one's own.
         """
-        values: Any = aggregates
-        return self.stage.in_two(
-            lambda: accumulate(self.keys, values),
-            lambda: combine(self.keys, values),
-            by_key(self.keys),
-            ("accumulate", "combine"),
-            name,
-        )
+        return self.stage.aggregated(self.keys, aggregates, by_key(self.keys), name)
 
     def distinct(self, *, name: str | None = None) -> Stage:
         """Keep the first row that arrives for each key."""

@@ -54,12 +54,7 @@ Maker = ProcessorMetaSupplier | ProcessorSupplier | Callable[[], Processor]
 
 @dataclass(frozen=True, slots=True)
 class StepInput:
-    """An edge into a step.
-
-    Attributes:
-        step: Where the rows come from.
-        route: How they travel.
-    """
+    """An edge into a step: where the rows come from, and how they travel."""
 
     step: PipelineStep
     route: Route = is_local
@@ -89,14 +84,9 @@ def made(
     inputs: Sequence[StepInput] = (),
     local_parallelism: int | None = None,
 ) -> PipelineStep:
-    """Make a step.
+    """Make a step of some kind, which is also its name unless the user has chosen one.
 
-    Args:
-        kind: Its kind; also its name unless one is given.
-        name: Chosen by the user, or None.
-        make: Makes an argument of :meth:`DAG.new_vertex`.
-        inputs: The edges into it.
-        local_parallelism: Processors on each member, None for the default.
+    ``make`` makes an argument of :meth:`DAG.new_vertex`.
 
     Raises:
         DagError: ``make`` refused its arguments; names the stage.

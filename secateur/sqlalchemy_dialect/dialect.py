@@ -166,8 +166,7 @@ class SecateurDialect(default.DefaultDialect):
 
     @reflection.cache  # type: ignore[misc, unused-ignore]
     def has_table(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> bool:
-        sql = "SELECT 1 FROM secateur.columns WHERE lower(table_name) = lower(:name) LIMIT 1"
-        return _is_main(schema) and connection.execute(text(sql), {"name": table_name}).first() is not None
+        return bool(_rows(connection, "columns", table_name, schema))
 
     @reflection.cache  # type: ignore[misc, unused-ignore]
     def has_index(
@@ -228,10 +227,9 @@ class SecateurDialect(default.DefaultDialect):
         self, connection: Any, table_name: str, schema: str | None = None, **_: Any
     ) -> list[ReflectedIndex]:
         self._columns(connection, table_name, schema)
-        sql = "SELECT * FROM secateur.indexes WHERE lower(table_name) = lower(:name) ORDER BY index_name"
         return [
             {"name": row.index_name, "column_names": list(row.columns), "unique": False}
-            for row in connection.execute(text(sql), {"name": table_name})
+            for row in _rows(connection, "indexes", table_name, schema, "index_name")
         ]
 
     @reflection.cache  # type: ignore[misc, unused-ignore]
@@ -257,10 +255,9 @@ class SecateurDialect(default.DefaultDialect):
         self, connection: Any, table_name: str, schema: str | None = None, **_: Any
     ) -> list[ReflectedCheckConstraint]:
         self._columns(connection, table_name, schema)
-        sql = "SELECT * FROM secateur.checks WHERE lower(table_name) = lower(:name) ORDER BY check_name"
         return [
             {"name": row.check_name, "sqltext": row.condition}
-            for row in connection.execute(text(sql), {"name": table_name})
+            for row in _rows(connection, "checks", table_name, schema, "check_name")
         ]
 
     @reflection.cache  # type: ignore[misc, unused-ignore]
@@ -275,8 +272,7 @@ class SecateurDialect(default.DefaultDialect):
         Raises:
             NoSuchTableError: There is none.
         """
-        sql = "SELECT * FROM secateur.columns WHERE lower(table_name) = lower(:name) ORDER BY position"
-        rows = list(connection.execute(text(sql), {"name": table_name})) if _is_main(schema) else []
+        rows = _rows(connection, "columns", table_name, schema, "position")
         if not rows:
             raise NoSuchTableError(table_name)
         return rows
@@ -287,11 +283,16 @@ class SecateurDialect(default.DefaultDialect):
         Raises:
             NoSuchTableError: There is none.
         """
-        sql = "SELECT * FROM secateur.tables WHERE lower(table_name) = lower(:name)"
-        row = connection.execute(text(sql), {"name": table_name}).first() if _is_main(schema) else None
-        if row is None:
+        rows = _rows(connection, "tables", table_name, schema)
+        if not rows:
             raise NoSuchTableError(table_name)
-        return row
+        return rows[0]
+
+
+def _rows(connection: Any, relation: str, table_name: str, schema: str | None, order: str = "table_name") -> list[Any]:
+    """The rows of a system table about a table or view; none where there is no such schema."""
+    sql = f"SELECT * FROM secateur.{relation} WHERE lower(table_name) = lower(:name) ORDER BY {order}"
+    return list(connection.execute(text(sql), {"name": table_name})) if _is_main(schema) else []
 
 
 def _is_main(schema: str | None) -> bool:

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from secateur.partitioning.schemes.hashing import SPARK_SEED, hash_columns
 from secateur.partitioning.tables.statistics import ColumnSummary, DistinctSketch, TableSummary
 from secateur.partitioning.tables.table import TableDef
-from secateur.partitioning.types.arrow_layout import empty_table
+from secateur.partitioning.types.arrow_layout import empty_table, fixed_width
 from secateur.partitioning.types.column_type import OPAQUE, SqlType, TypeKind
-from secateur.partitioning.types.encoding import EncodedColumn, WordKeys, encode_array, fixed_width
+from secateur.partitioning.types.encoding import EncodedColumn, WordKeys, encode_array
 from secateur.storage.snapshot import PartitionSnapshot
 
 SAMPLED_ROWS_MAX: Final = 131_072

@@ -174,14 +174,7 @@ class LocalCluster:
 
 @dataclass(frozen=True, slots=True)
 class _SentMessage:
-    """A message as a test sees it.
-
-    Attributes:
-        sender: Member id.
-        receiver: Member id.
-        notice: As the receiver gets it.
-        payload: As the receiver gets it.
-    """
+    """A message as a test sees it: as its receiver gets it."""
 
     sender: str
     receiver: str

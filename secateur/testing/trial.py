@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum
 from itertools import count
@@ -51,12 +52,11 @@ class _TrialOffload(Generic[T]):
     def __init__(self, offloads: TrialOffloads, call: Callable[[], T], polls: int) -> None:
         self._offloads = offloads
         self._polls = polls
-        self._value: T | None = None
-        self._error: Exception | None = None
+        self._outcome: Future[T] = Future()
         try:
-            self._value = call()
+            self._outcome.set_result(call())
         except Exception as error:
-            self._error = error
+            self._outcome.set_exception(error)
 
     @property
     def is_over(self) -> bool:
@@ -71,22 +71,11 @@ class _TrialOffload(Generic[T]):
         assert self._polls < 0, (
             "it asked an offload for its result before done() was true; that would block the event loop"
         )
-        if self._error is not None:
-            raise self._error
-        return self._value  # type: ignore[return-value]
+        return self._outcome.result()
 
 
 class Trial:
-    """Drives one processor to its end, or to where its scenario stops it, and closes it.
-
-    Args:
-        processor: Fresh.
-        context: The context that initialises it; its offloads are ``offloads``.
-        offloads: See :class:`TrialOffloads`.
-        scenario: How to drive it.
-        inputs: The batches of each inbound edge.
-        priorities: The priority of each inbound edge.
-        edges: Outbound edges.
+    """Drives a fresh processor through a scenario to its end, or to where that stops it, and closes it.
 
     Attributes:
         outbox: The batches that it offered.
@@ -193,11 +182,8 @@ class Trial:
 class _TrialOutbox:
     """Collects the offered batches, by edge, refuses as its scenario demands, and checks how the processor reacts.
 
-    Args:
-        edges: Outbound edges.
-        refuse: For each offer whether it is refused.
-        cancel_after: Offers after which every further one raises ``JobCancelledError``, as the outbox of a processor
-            with a thread does when the job has ended; None for never.
+    After ``cancel_after`` offers, every further one raises ``JobCancelledError``, as the outbox of a processor with a
+    thread does when the job has ended; None for never.
 
     Attributes:
         received: The batches accepted, by edge.

@@ -240,13 +240,7 @@ _ROWS_SHOWN_MAX: Final = 5
 
 
 def difference(actual: pa.Table, expected: pa.Table, *, ordered: bool) -> str | None:
-    """Describe how a table differs from the expected one; None if it does not.
-
-    Args:
-        actual: The rows to check.
-        expected: The rows wanted; names and types of columns have to agree too.
-        ordered: Whether their order counts.
-    """
+    """Describe how a table differs from the expected one, names and types of columns too; None if it does not."""
     if actual.schema.names != expected.schema.names or actual.schema.types != expected.schema.types:
         return f"the columns are {_columns(actual.schema)}\n    expected     {_columns(expected.schema)}"
     rows, wanted = _rows(actual), _rows(expected)

@@ -108,11 +108,8 @@ def hello(
 ) -> Hello:
     """The hello of a side that connects.
 
-    Args:
-        token: The secret of the cluster, if it has one.
-        client: A name for the server's logs, such as a member id; by default that of the process.
-        identity: The identity to prove; None for a client.
-        session: What the connections of one client session have in common.
+    ``client`` is a name for the logs of the server, by default that of the process. ``session`` is what the connections
+    of one client session have in common.
     """
     client = client or f"python pid {os.getpid()}"
     if identity is None:
@@ -123,11 +120,8 @@ def hello(
 def check_hello(frame: Frame, token: str | None, secret: str | None = None, tokens: TokenBook | None = None) -> Proven:
     """Judge the first request of a connection.
 
-    Args:
-        frame: The request.
-        token: The secret that a client has to know; None if there is none.
-        secret: The secret that a process of the cluster has to know; None where there are no such processes.
-        tokens: Other tokens that are accepted, with their roles.
+    A client has to know the ``token``, or one of the others, and a process of the cluster the ``secret``; None where
+    there is none.
 
     Raises:
         AuthenticationError: It is no hello, its token is not ``token``, or it claims to be part of the cluster without

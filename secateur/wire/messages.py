@@ -156,10 +156,7 @@ def trace_frame() -> bytes:
 class TracedRequest:
     """A request that a server answers as a part of a trace.
 
-    Args:
-        header: The header of the frame that came before the request.
-        server: The name of the server in traces.
-        operation: The operation of the request.
+    The header is that of the frame that came before the request.
 
     Raises:
         ProtocolError: The header is no trace.

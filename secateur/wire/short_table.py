@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from secateur.errors import ProtocolError
 from secateur.partitioning.types.column_type import NESTED, TEXTUAL, SqlType, TypeKind
+from secateur.partitioning.types.python_column import canonical_column
 from secateur.protocol.arrow_ipc import decode_table, encode_table
 from secateur.protocol.values import pack, unpack
 
@@ -61,7 +62,7 @@ class ShortTable(msgspec.Struct, frozen=True):
 
     def in_schema(self, types: Sequence[SqlType], schema: pa.Schema) -> pa.Table:
         """The same as an Arrow table of a schema with these types. Costs some ten microseconds a column."""
-        arrays = [_array(values, kind) for values, kind in zip(self.columns, types, strict=True)]
+        arrays = [canonical_column(values, kind) for values, kind in zip(self.columns, types, strict=True)]
         return pa.Table.from_arrays(arrays, schema=schema)
 
 
@@ -112,14 +113,6 @@ def _values(array: pa.Array | pa.ChunkedArray, kind: SqlType) -> list[Any]:
         array.chunk(0) if isinstance(array, pa.ChunkedArray) and array.num_chunks == 1 else array
     ).to_pylist()
     return values if kind.kind is not TypeKind.HUGEINT else [None if value is None else int(value) for value in values]
-
-
-def _array(values: list[Any], kind: SqlType) -> pa.Array:
-    if kind.kind is TypeKind.UUID:
-        return pa.ExtensionArray.from_storage(
-            kind.arrow, pa.array([None if value is None else value.bytes for value in values], kind.arrow.storage_type)
-        )
-    return pa.array(values, kind.arrow)
 
 
 _FEW: Final = 0xC1

@@ -73,12 +73,7 @@ class _RenewedCertificate:
     the certificate yet would leave it with neither. Each change of the files makes a context of its own, and the
     handshake is moved to it in the callback that OpenSSL calls when the client has said hello.
 
-    Args:
-        certificate: File in PEM.
-        key: File in PEM of its key; None: it is in the same file.
-
-    Attributes:
-        context: The context with which the server listens.
+    ``context`` is that with which the server listens.
 
     Raises:
         OSError: A file cannot be read, or the key does not belong to the certificate.

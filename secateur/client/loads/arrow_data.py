@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from secateur.errors import DataError
 from secateur.partitioning.types.arrow_form import inferred_array
+from secateur.partitioning.types.coerce import package_of
 from secateur.partitioning.types.column_type import SqlType
 from secateur.partitioning.types.default_value import DefaultValue
 from secateur.partitioning.types.python_column import column_of
@@ -56,7 +57,7 @@ def as_table(
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     try:
-        package = _package(data)
+        package = package_of(type(data))
         if package == "pandas" and hasattr(data, "columns"):
             named = [(str(name), data.iloc[:, at]) for at, name in enumerate(data.columns)]
             return _of_columns(named, types)
@@ -127,14 +128,9 @@ def _of_columns(columns: Iterable[tuple[str, Any]], types: Mapping[str, SqlType]
     return pa.Table.from_arrays(found, names=names)
 
 
-def _package(value: Any) -> str:
-    """The package of the class of a value, whichever of its modules has it: those of pandas moved with version 3."""
-    return type(value).__module__.partition(".")[0]
-
-
 def _column(values: Any, type_: SqlType | None, name: str) -> Any:
     is_objects = getattr(getattr(values, "dtype", None), "hasobject", False)
-    if is_objects and _package(values) == "pandas":
+    if is_objects and package_of(type(values)) == "pandas":
         values = values.to_list()
         if float in set(map(type, values)):  # NaN is pandas' NULL
             values = [None if isinstance(value, float) and value != value else value for value in values]
@@ -143,7 +139,7 @@ def _column(values: Any, type_: SqlType | None, name: str) -> Any:
     elif not is_objects and not isinstance(values, (list, tuple)):
         if isinstance(values, (pa.Array, pa.ChunkedArray)):
             return values
-        return pa.array(values, from_pandas=_package(values) == "pandas")
+        return pa.array(values, from_pandas=package_of(type(values)) == "pandas")
     return inferred_array(values, name=name) if type_ is None else column_of(values, type_, name=name)
 
 

@@ -12,6 +12,7 @@ from secateur.client.loads.arrow_data import as_table
 from secateur.client.session import Session
 from secateur.errors import Error, NotSupportedError, ParameterError
 from secateur.partitioning.tables.table import Column, TableDef
+from secateur.partitioning.types.coerce import package_of
 from secateur.partitioning.types.column_type import SqlType, type_of_arrow
 from secateur.partitioning.types.sql_text import quoted, text_literal
 from secateur.protocol.catalog import DropUnusedTable
@@ -89,7 +90,7 @@ def _schema_of(like: Any) -> pa.Schema:
     if isinstance(like, pa.Schema):
         return like
     # Of a lazy frame of polars even to look for the attribute is work.
-    is_ours = type(like).__module__.partition(".")[0] in ("pyarrow", "secateur")
+    is_ours = package_of(type(like)) in ("pyarrow", "secateur")
     found = getattr(like, "schema", None) if is_ours else None
     return found if isinstance(found, pa.Schema) else as_table(like).schema
 

@@ -147,45 +147,35 @@ def compare(
     if OPERATORS[comparison].basis is Basis.TEXT:
         return _matching(comparison, values, column_type, length_max)
     known = [value for value in values if value is not None]
-    comparison_bounds = comparison_bounds_of(known, column_type) if known else []
-    if comparison_bounds is None:
+    bounds = comparison_bounds_of(known, column_type) if known else []
+    if bounds is None:
         return None
     match comparison:
         case Comparison.IN:
-            return _among(comparison_bounds, column_type)
-        case Comparison.NOT_IN:
-            return _among(comparison_bounds, column_type).complement() if len(known) == len(values) else NOTHING
+            return _among(bounds, column_type)
         case Comparison.DISTINCT:
-            return _among(comparison_bounds, column_type).complement()
-        case Comparison.BETWEEN:
-            return (
-                within([_above(comparison_bounds[0], closed=True).intersect(_below(comparison_bounds[1], closed=True))])
-                if len(known) == len(values)
-                else NOTHING
-            )
+            return _among(bounds, column_type).complement()
         case Comparison.NOT_BETWEEN:
             # x < low OR x > high, where a bound that is NULL says nothing.
-            low = [_below(comparison_bounds[0], closed=False)] if values[0] is not None else []
-            high = [_above(comparison_bounds[-1], closed=False)] if values[1] is not None else []
+            low = [_below(bounds[0], closed=False)] if values[0] is not None else []
+            high = [_above(bounds[-1], closed=False)] if values[1] is not None else []
             return within([*low, *high])
+        case _ if len(known) < len(values):
+            return NOTHING
+        case Comparison.NOT_IN:
+            return _among(bounds, column_type).complement()
+        case Comparison.BETWEEN:
+            return within([_above(bounds[0], closed=True).intersect(_below(bounds[1], closed=True))])
         case Comparison.LESS | Comparison.LESS_EQUAL:
-            return (
-                within([_below(comparison_bounds[0], closed=comparison is Comparison.LESS_EQUAL)])
-                if comparison_bounds
-                else NOTHING
-            )
+            return within([_below(bounds[0], closed=comparison is Comparison.LESS_EQUAL)])
         case Comparison.GREATER | Comparison.GREATER_EQUAL:
-            return (
-                within([_above(comparison_bounds[0], closed=comparison is Comparison.GREATER_EQUAL)])
-                if comparison_bounds
-                else NOTHING
-            )
+            return within([_above(bounds[0], closed=comparison is Comparison.GREATER_EQUAL)])
         case _:
             raise AssertionError(f"{comparison} asks about texts")
 
 
-def _among(comparison_bounds: Sequence[ComparisonBound], column_type: SqlType) -> Domain:
-    return points(bound.value for bound in comparison_bounds if bound.exact and representable(bound.value, column_type))
+def _among(bounds: Sequence[ComparisonBound], column_type: SqlType) -> Domain:
+    return points(bound.value for bound in bounds if bound.exact and representable(bound.value, column_type))
 
 
 def _below(bound: ComparisonBound, *, closed: bool) -> Span:

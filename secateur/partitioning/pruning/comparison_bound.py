@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import math
 import re
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 import numpy as np
 
+from secateur.partitioning.types.coerce import CERTAIN_TEXTS
 from secateur.partitioning.types.column_type import WORD_INTEGERS, SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX, below_power_of_ten, floored
 
@@ -43,16 +44,6 @@ _Floors = list[ComparisonBound] | None
 _HUGEINT_MAX: Final = 2**127 - 1
 _DECIMAL_DIGITS_MAX: Final = 38
 INTEGER_TEXT: Final = re.compile(r"[+-]?[0-9]{1,18}")
-TEXTS: Final = {
-    TypeKind.BOOLEAN: re.compile(r"true|false"),
-    TypeKind.DATE: re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
-    TypeKind.TIMESTAMP: re.compile(
-        r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?)?"
-    ),
-    TypeKind.DECIMAL: re.compile(r"[+-]?[0-9]{1,37}(?:\.[0-9]{1,37})?"),
-    TypeKind.UUID: re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
-}
-"""The texts of which it is certain which value of a type they spell, if any."""
 _INTEGER_DIGITS: Final = {kind: len(str(SqlType(kind).integer_range[1])) for kind in WORD_INTEGERS}
 
 
@@ -75,7 +66,11 @@ def comparison_bounds_of(compared: Sequence[Any], column_type: SqlType) -> list[
         if kind is TypeKind.DECIMAL:
             return _decimal_floors(values, kinds, column_type)
         rule = _RULES.get(kind)
-        return rule(values, kinds) if rule else None
+        if rule is None or not kinds <= rule.classes:
+            return None
+        if kind is TypeKind.BOOLEAN and str in kinds and len(kinds) > 1:
+            return None
+        return list(map(rule.floor, values))
     except (ValueError, OverflowError, ArithmeticError):
         # A text that is no date, an instant outside Python's calendar: DuckDB decides what they mean.
         return None
@@ -128,7 +123,7 @@ def _decimal_floors(values: list[Any], kinds: set[type], column_type: SqlType) -
     digits, scale = column_type.precision - column_type.scale, column_type.scale
     if kinds == {str}:
         if not all(
-            TEXTS[TypeKind.DECIMAL].fullmatch(value)
+            CERTAIN_TEXTS[TypeKind.DECIMAL].fullmatch(value)
             and len(value.partition(".")[2]) <= scale
             and below_power_of_ten(Decimal(value), digits)
             for value in values
@@ -155,76 +150,44 @@ def _decimals_fit(values: Sequence[Any], digits: int, scale: int) -> bool:
     return digits + scale <= _DECIMAL_DIGITS_MAX
 
 
-def _text_floors(values: list[Any], kinds: set[type]) -> _Floors:
-    if kinds != {str}:
-        return None
-    for value in values:
-        value.encode()  # a lone surrogate has no UTF-8 form: UnicodeEncodeError is a ValueError
-    return [ComparisonBound(value) for value in values]
+def _text_floor(value: str) -> ComparisonBound:
+    value.encode()  # a lone surrogate has no UTF-8 form: UnicodeEncodeError is a ValueError
+    return ComparisonBound(value)
 
 
-def _blob_floors(values: list[Any], kinds: set[type]) -> _Floors:
-    return [ComparisonBound(bytes(value)) for value in values] if kinds <= {bytes, bytearray} else None
+def _boolean_floor(value: Any) -> ComparisonBound:
+    if value not in (0, 1, "false", "true"):
+        raise ValueError
+    return ComparisonBound(value in (1, "true"))
 
 
-def _boolean_floors(values: list[Any], kinds: set[type]) -> _Floors:
-    if kinds == {str}:
-        return (
-            [ComparisonBound(value == "true") for value in values]
-            if all(map(TEXTS[TypeKind.BOOLEAN].fullmatch, values))
-            else None
-        )
-    return (
-        [ComparisonBound(bool(value)) for value in values]
-        if kinds <= {bool, int} and all(value in (0, 1) for value in values)
-        else None
-    )
+def _date_floor(value: Any) -> ComparisonBound:
+    if isinstance(value, datetime):
+        instant = _utc(value)
+        return ComparisonBound(instant.date(), instant.time() == time.min)
+    return ComparisonBound(date.fromisoformat(_certain(value, TypeKind.DATE)) if isinstance(value, str) else value)
 
 
-def _date_floors(values: list[Any], kinds: set[type]) -> _Floors:
-    if not kinds <= {date, datetime, str}:
-        return None
-    floors = []
-    for value in values:
-        if isinstance(value, datetime):
-            instant = _utc(value)
-            floors.append(ComparisonBound(instant.date(), instant.time() == time.min))
-        elif isinstance(value, str):
-            if not TEXTS[TypeKind.DATE].fullmatch(value):
-                return None
-            floors.append(ComparisonBound(date.fromisoformat(value)))
-        else:
-            floors.append(ComparisonBound(value))
-    return floors
+def _timestamp_floor(value: Any) -> ComparisonBound:
+    if isinstance(value, datetime):
+        return ComparisonBound(_utc(value))
+    if isinstance(value, str):
+        return ComparisonBound(datetime.fromisoformat(_certain(value, TypeKind.TIMESTAMP)))
+    return ComparisonBound(datetime.combine(value, time.min))
 
 
-def _timestamp_floors(values: list[Any], kinds: set[type]) -> _Floors:
-    if not kinds <= {date, datetime, str}:
-        return None
-    floors = []
-    for value in values:
-        if isinstance(value, datetime):
-            floors.append(ComparisonBound(_utc(value)))
-        elif isinstance(value, str):
-            if not TEXTS[TypeKind.TIMESTAMP].fullmatch(value):
-                return None
-            floors.append(ComparisonBound(datetime.fromisoformat(value)))
-        else:
-            floors.append(ComparisonBound(datetime.combine(value, time.min)))
-    return floors
+def _timestamptz_floor(value: Any) -> ComparisonBound:
+    return ComparisonBound(_timestamp_floor(value).value.replace(tzinfo=UTC))
 
 
-def _timestamptz_floors(values: list[Any], kinds: set[type]) -> _Floors:
-    floors = _timestamp_floors(values, kinds)
-    return None if floors is None else [ComparisonBound(floor.value.replace(tzinfo=UTC)) for floor in floors]
+def _uuid_floor(value: Any) -> ComparisonBound:
+    return ComparisonBound(value if isinstance(value, UUID) else UUID(_certain(value, TypeKind.UUID)))
 
 
-def _uuid_floors(values: list[Any], kinds: set[type]) -> _Floors:
-    if not kinds <= {uuid.UUID, str}:
-        return None
-    if not all(TEXTS[TypeKind.UUID].fullmatch(value) for value in values if isinstance(value, str)):
-        return None
-    return [ComparisonBound(value if isinstance(value, uuid.UUID) else uuid.UUID(value)) for value in values]
+def _certain(text: str, kind: TypeKind) -> str:
+    if not CERTAIN_TEXTS[kind].fullmatch(text):
+        raise ValueError
+    return text
 
 
 def _utc(value: datetime) -> datetime:
@@ -232,12 +195,25 @@ def _utc(value: datetime) -> datetime:
     return value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
 
 
-_RULES: Final[dict[TypeKind, Callable[[list[Any], set[type]], _Floors]]] = {
-    TypeKind.VARCHAR: _text_floors,
-    TypeKind.BLOB: _blob_floors,
-    TypeKind.BOOLEAN: _boolean_floors,
-    TypeKind.DATE: _date_floors,
-    TypeKind.TIMESTAMP: _timestamp_floors,
-    TypeKind.TIMESTAMPTZ: _timestamptz_floors,
-    TypeKind.UUID: _uuid_floors,
+class _Rule(NamedTuple):
+    """How values of one comparison with a column become bounds.
+
+    Attributes:
+        floor: The bound of a value; a ValueError where it is not certain.
+        classes: The classes that the values may have; BOOLEANs are not compared with texts and others together.
+    """
+
+    floor: Callable[[Any], ComparisonBound]
+    classes: frozenset[type]
+
+
+_MOMENTS: Final = frozenset({date, datetime, str})
+_RULES: Final[dict[TypeKind, _Rule]] = {
+    TypeKind.VARCHAR: _Rule(_text_floor, frozenset({str})),
+    TypeKind.BLOB: _Rule(lambda value: ComparisonBound(bytes(value)), frozenset({bytes, bytearray})),
+    TypeKind.BOOLEAN: _Rule(_boolean_floor, frozenset({bool, int, str})),
+    TypeKind.DATE: _Rule(_date_floor, _MOMENTS),
+    TypeKind.TIMESTAMP: _Rule(_timestamp_floor, _MOMENTS),
+    TypeKind.TIMESTAMPTZ: _Rule(_timestamptz_floor, _MOMENTS),
+    TypeKind.UUID: _Rule(_uuid_floor, frozenset({UUID, str})),
 }

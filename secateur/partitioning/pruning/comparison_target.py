@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final, assert_never
-from uuid import UUID
 
 import msgspec
 
@@ -104,15 +103,8 @@ ComparisonTarget = BareColumn | WidenedColumn | LinearColumn | AbsoluteColumn | 
 BARE: Final = BareColumn()
 
 _NUMBER: Final = re.compile(r"0|-?[1-9][0-9]{0,38}")
-_FIELD_TYPES: Final[dict[TypeKind, type]] = {
-    TypeKind.VARCHAR: str,
-    TypeKind.BLOB: bytes,
-    TypeKind.BOOLEAN: bool,
-    TypeKind.DATE: date,
-    TypeKind.TIMESTAMP: datetime,
-    TypeKind.DECIMAL: Decimal,
-    TypeKind.UUID: UUID,
-}
+_ALSO_OWN: Final = {TypeKind.TIMESTAMP: datetime, TypeKind.DECIMAL: Decimal}
+"""The classes of values that are canonical as they stand without a zone, or with the scale."""
 
 
 def allowed(
@@ -237,11 +229,7 @@ def _truncated(
     if found is None:
         return None
     try:
-        spans = [
-            span
-            for part in (*(Span(value, value) for value in found.points), *found.spans)
-            if (span := _starts_in(part, comparison_target.unit)) is not None
-        ]
+        spans = [span for part in found.parts if (span := _starts_in(part, comparison_target.unit)) is not None]
     except OverflowError:
         # The unit ends behind the last instant that Python has.
         return None
@@ -282,7 +270,7 @@ def is_own(value: Any, column_type: SqlType) -> bool:
     """Whether a value of an operand has the column's own type, or is an integer as the column's values are."""
     if column_type.is_integer:
         return type(value) is int
-    if type(value) is not _FIELD_TYPES.get(column_type.kind):
+    if type(value) is not (column_type.value_class or _ALSO_OWN.get(column_type.kind)):
         return False
     if isinstance(value, Decimal):
         return (

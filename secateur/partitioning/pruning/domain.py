@@ -80,6 +80,11 @@ class Domain(msgspec.Struct, frozen=True, array_like=True):
         return value in self.points or _covers(self.spans, value)
 
     @property
+    def parts(self) -> tuple[Span, ...]:
+        """The points, each as a span of its own, and the spans."""
+        return (*(Span(value, value) for value in self.points), *self.spans)
+
+    @property
     def is_nothing(self) -> bool:
         return not self.points and not self.spans
 
@@ -119,7 +124,7 @@ class Domain(msgspec.Struct, frozen=True, array_like=True):
         """The non-NULL values that are not in it. Cost: linear in the points and spans, times their logarithm."""
         gaps: list[Span] = []
         lower, lower_closed = None, True
-        for span in sorted((*(Span(value, value) for value in self.points), *self.spans), key=_start):
+        for span in sorted(self.parts, key=_start):
             if span.lower is not None:
                 gaps.append(Span(lower, span.lower, lower_closed, not span.lower_closed))
             if span.upper is None:

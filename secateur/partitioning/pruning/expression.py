@@ -19,9 +19,10 @@ from enum import Enum
 from typing import Any, Final
 
 from secateur.errors import DataError
-from secateur.partitioning.pruning.comparison_bound import INTEGER_TEXT, TEXTS
+from secateur.partitioning.pruning.comparison_bound import INTEGER_TEXT
+from secateur.partitioning.pruning.comparison_target import is_own
 from secateur.partitioning.types.calendar import MONTHS, SPANS, UNITS, start_of
-from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.coerce import CERTAIN_TEXTS, coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
@@ -114,7 +115,7 @@ def cast(value: Any, wanted: SqlType) -> Any:
         if wanted.is_integer:
             return _to_integer(value, wanted)
         if isinstance(value, str):
-            spelling = TEXTS.get(wanted.kind)
+            spelling = CERTAIN_TEXTS.get(wanted.kind)
             return UNKNOWN if spelling is None or not spelling.fullmatch(value) else coerce(value, wanted)
         match wanted.kind, value:
             case TypeKind.DATE, datetime():
@@ -135,24 +136,9 @@ def cast(value: Any, wanted: SqlType) -> Any:
 
 def belongs(value: Any, column_type: SqlType) -> bool:
     """Whether a computed value has the same kind as a column, so that a comparison of the two converts neither."""
-    kind = type(value)
-    if value is None:
-        return True
-    if column_type.is_integer:
-        return kind is int and column_type.kind is not TypeKind.HUGEINT
-    match column_type.kind:
-        case TypeKind.VARCHAR:
-            return kind is str
-        case TypeKind.DATE | TypeKind.TIMESTAMP:
-            return kind is date or (kind is datetime and value.tzinfo is None)
-        case TypeKind.BOOLEAN:
-            return kind is bool
-        case TypeKind.UUID:
-            return kind is uuid.UUID
-        case TypeKind.DECIMAL:
-            return kind is Decimal and value.as_tuple().exponent == -column_type.scale
-        case _:
-            return False
+    if column_type.kind in (TypeKind.DATE, TypeKind.TIMESTAMP):
+        return value is None or type(value) is date or (type(value) is datetime and value.tzinfo is None)
+    return value is None or is_own(value, column_type)
 
 
 def _checked(value: Any) -> Any:

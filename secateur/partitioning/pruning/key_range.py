@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -76,35 +76,24 @@ EVERY_KEY: Final = KeyRange.of_prefix(())
 
 
 class KeyPrefix(msgspec.Struct, frozen=True, array_like=True, tag="prefix"):
-    """The rows whose primary key begins with some values: the form of a single look-up.
-
-    Attributes:
-        values: Canonical values of leading primary-key columns.
-    """
+    """The rows whose primary key begins with some canonical values: the form of a single look-up."""
 
     values: tuple[Any, ...]
 
 
 class KeyRanges(msgspec.Struct, frozen=True, array_like=True, tag="ranges"):
-    """The rows whose primary key lies in one of some ranges.
-
-    Attributes:
-        ranges: Ascending; none is empty, and no two overlap or touch.
-    """
+    """The rows whose primary key lies in one of some ranges: they ascend, none is empty, and no two touch."""
 
     ranges: tuple[KeyRange, ...]
 
 
-_LOWER: Final = itemgetter(0)
+_ORDER: Final = attrgetter("order")
 
 
 class IndexSlice(msgspec.Struct, frozen=True, array_like=True, tag="index"):
     """Rows that a secondary index finds, and perhaps others.
 
-    Attributes:
-        name: The index.
-        columns: The columns of the index that are searched; ``part`` is over them as over a key.
-        part: The rows.
+    ``part`` is over the columns of the index that are searched, as over a key.
     """
 
     name: str
@@ -120,7 +109,7 @@ def unite_ranges(ranges: Iterable[KeyRange]) -> KeyRanges:
     """Return the union of some ranges, given in any order; ranges that overlap or touch become one."""
     found: list[KeyRange] = []
     end: Any = None
-    for low, high, current in sorted(((r.lower.order, r.upper.order, r) for r in ranges), key=_LOWER):
+    for low, high, current in sorted(((r.lower.order, r.upper.order, r) for r in ranges), key=itemgetter(0)):
         if low >= high:
             continue
         if found and low <= end:
@@ -138,7 +127,7 @@ def intersect_ranges(left: KeyRanges, right: KeyRanges) -> KeyRanges:
     a = b = 0
     while a < len(left.ranges) and b < len(right.ranges):
         first, second = left.ranges[a], right.ranges[b]
-        met = KeyRange(max(first.lower, second.lower, key=_order), min(first.upper, second.upper, key=_order))
+        met = KeyRange(max(first.lower, second.lower, key=_ORDER), min(first.upper, second.upper, key=_ORDER))
         if not met.is_empty:
             found.append(met)
         if first.upper.order < second.upper.order:
@@ -146,10 +135,6 @@ def intersect_ranges(left: KeyRanges, right: KeyRanges) -> KeyRanges:
         else:
             b += 1
     return KeyRanges(tuple(found))
-
-
-def _order(cut: KeyBoundary) -> tuple[tuple[Any, ...], ...]:
-    return cut.order
 
 
 RANGES_MAX: Final = 64
@@ -160,9 +145,7 @@ microseconds."""
 class KeyBounds(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """The bounds of one scan's primary key, with parameters that are not bound yet.
 
-    Attributes:
-        columns: Name and type of each primary-key column, most significant first.
-        factors: A conjunction of unions of boxes over these columns.
+    The factors are a conjunction of unions of boxes over the primary-key columns, most significant first.
     """
 
     columns: tuple[tuple[str, SqlType], ...]
@@ -229,12 +212,8 @@ def key_ranges(
     Every range covers what its box allows and perhaps more. A column after a range of values narrows only the two ends
     of that range, unless the values are few and discrete; then each becomes a range of its own.
 
-    Args:
-        domains: One for each remaining primary-key column.
-        types: Their types.
-        ranges_max: How many ranges there may be; where there would be more, a column counts with the hull of its
-            values.
-        prefix: The values of the columns before.
+    There are at most ``ranges_max``; where there would be more, a column counts with the hull of its values. The
+    columns of ``domains`` come behind those of ``prefix``.
 
     Returns:
         Possibly overlapping ranges, in any order.

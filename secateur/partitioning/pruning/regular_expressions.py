@@ -54,13 +54,7 @@ def texts_matched(pattern: str, options: str = "", *, length_max: int | None = N
 
     Only one that begins with ``^`` bounds them.
 
-    Args:
-        pattern: The expression.
-        options: As in :func:`texts_similar`.
-        length_max: Longer texts, in characters, do not count.
-
-    Returns:
-        None for expressions that are not read.
+    Arguments and result are those of :func:`texts_similar`.
     """
     return _domain(pattern, options, length_max, whole=False)
 

@@ -67,8 +67,7 @@ class RowPredicate(msgspec.Struct, frozen=True):
 
         It keeps all rows that are needed, and others where Arrow cannot express a condition.
 
-        Args:
-            types: The types of the columns that it may name; conditions on other columns are left out.
+        Conditions on columns whose types are not given are left out.
         """
         conditions = [pc.field(column).is_null() for column in self.nulls if column in types]
         return _all_of(
@@ -79,10 +78,7 @@ class RowPredicate(msgspec.Struct, frozen=True):
 class OpenPredicate(msgspec.Struct, frozen=True):
     """A :class:`RowPredicate` that is open in the parameters of its statement.
 
-    Attributes:
-        factors: A conjunction of unions of boxes.
-        types: The types of the columns in them.
-        nulls: As there.
+    Its factors are a conjunction of unions of boxes, over columns of these types.
     """
 
     factors: tuple[tuple[Box, ...], ...] = ()

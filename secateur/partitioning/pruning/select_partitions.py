@@ -21,7 +21,7 @@ from xxhash import xxh64_intdigest
 
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span, close_spans, enumerate_points, within
 from secateur.partitioning.pruning.domain import points as points_of
-from secateur.partitioning.schemes.components import HashComponent, RangePartition
+from secateur.partitioning.schemes.components import HashComponent, RangePartition, earlier, later
 from secateur.partitioning.schemes.hashing import first_seed, pmod
 from secateur.partitioning.schemes.partial_ranges import KeyInterval, unknown_ranges, wanted_in
 from secateur.partitioning.schemes.scheme import PartitionScheme
@@ -325,7 +325,7 @@ def _ranges_reached(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> S
         return _distinct([ranges[position] for position in sorted(positions)])
     types = [scheme.type_of(column) for column in scheme.range.columns]
     kept: set[int] = set()
-    for span in (*(Span(value, value) for value in columns[0].points), *columns[0].spans):
+    for span in columns[0].parts:
         first = (
             points_of([span.lower]) if span.lower is not None and span.lower == span.upper else Domain(spans=(span,))
         )
@@ -355,7 +355,7 @@ def _check_known(scheme: PartitionScheme, domains: Mapping[str, Domain]) -> None
                 for key in product(*values)
                 if (position := scheme.range_position(key)) >= 0 and ranges[position].ordinal < 0
             ]
-    for span in () if wanted else (*(Span(value, value) for value in first.points), *first.spans):
+    for span in () if wanted else first.parts:
         start, stop = wanted_in(unknown, _first_keys(span))
         for partition in unknown[start:stop]:
             wanted.append(_within(_first_keys(span), partition))
@@ -369,12 +369,7 @@ def _first_keys(span: Span) -> KeyInterval:
 
 def _within(keys: KeyInterval, partition: RangePartition) -> KeyInterval:
     """The keys that lie in a range; perhaps the first key behind it as well."""
-    lower, upper = keys
-    if partition.lower is not None and (lower is None or lower < partition.lower):
-        lower = partition.lower
-    if partition.upper is not None and (upper is None or partition.upper < upper):
-        upper = partition.upper
-    return KeyInterval(lower, upper)
+    return KeyInterval(later(keys.lower, partition.lower), earlier(keys.upper, partition.upper))
 
 
 def _distinct(ranges: Sequence[RangePartition]) -> Sequence[RangePartition]:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from secateur.partitioning.pruning import text_sets
 from secateur.partitioning.pruning.domain import EVERYTHING, Domain, Span, points, within
 
 PATTERN_TEXTS_MAX: Final = 4096
@@ -65,9 +64,7 @@ ANY_CHARACTER: Final = TextSet(prefixes=frozenset({""}), exact=False)
 class TextSets:
     """The operations on sets of texts for one pattern.
 
-    Args:
-        texts_max: The maximum number of texts of a set.
-        length_max: Longer texts, in characters, are left out; None if they count as well.
+    A set has at most ``texts_max`` texts. Those with more than ``length_max`` characters are left out; None: none.
     """
 
     def __init__(self, texts_max: int, length_max: int | None = None) -> None:
@@ -149,11 +146,9 @@ class TextSets:
 
 
 def pattern_domain(read: Callable[[TextSets], TextSet], length_max: int | None) -> PatternDomain:
-    """The domain of a pattern.
+    """The domain of a pattern, which ``read`` reads with some sets.
 
-    Args:
-        read: Reads the pattern with some sets.
-        length_max: Longer texts, in characters, do not count; None if all do.
+    Texts with more than ``length_max`` characters do not count; None: all do.
     """
     found = read(TextSets(PATTERN_TEXTS_MAX, length_max))
     if len(found.prefixes) > _PREFIXES_MAX:
@@ -207,7 +202,7 @@ _ALPHANUMERIC: Final = frozenset(string.ascii_letters + string.digits)
 _PATTERN_LENGTH_MAX: Final = 1000
 
 
-def texts_like(pattern: str, escape: str = "", *, length_max: int | None = None) -> text_sets.PatternDomain | None:
+def texts_like(pattern: str, escape: str = "", *, length_max: int | None = None) -> PatternDomain | None:
     """The texts that ``text LIKE pattern ESCAPE escape`` may match.
 
     A pattern is a run of characters and wildcards. The characters before the first wildcard bound the text, and a
@@ -223,12 +218,10 @@ def texts_like(pattern: str, escape: str = "", *, length_max: int | None = None)
         character, an escape of several bytes, a NUL.
     """
     tokens = _like_tokens(pattern, escape)
-    return None if tokens is None else text_sets.pattern_domain(lambda sets: _product(sets, tokens), length_max)
+    return None if tokens is None else pattern_domain(lambda sets: _product(sets, tokens), length_max)
 
 
-def texts_like_in_any_case(
-    pattern: str, escape: str = "", *, length_max: int | None = None
-) -> text_sets.PatternDomain | None:
+def texts_like_in_any_case(pattern: str, escape: str = "", *, length_max: int | None = None) -> PatternDomain | None:
     """The texts that ``text ILIKE pattern ESCAPE escape`` may match; as :func:`texts_like`."""
     if escape in _ANY_CASE or len(pattern) > _PATTERN_LENGTH_MAX:
         return None
@@ -236,22 +229,20 @@ def texts_like_in_any_case(
     if tokens is None:
         return None
 
-    def cased() -> Iterator[str | text_sets.TextSet]:
+    def cased() -> Iterator[str | TextSet]:
         for token in tokens:
-            if isinstance(token, text_sets.TextSet):
+            if isinstance(token, TextSet):
                 yield token
                 continue
             for character in token:
                 yield (
-                    text_sets.TextSet(_ANY_CASE.get(character, frozenset({character})))
-                    if character.isascii()
-                    else text_sets.ANY_CHARACTER
+                    TextSet(_ANY_CASE.get(character, frozenset({character}))) if character.isascii() else ANY_CHARACTER
                 )
 
-    return text_sets.pattern_domain(lambda sets: _product(sets, cased()), length_max)
+    return pattern_domain(lambda sets: _product(sets, cased()), length_max)
 
 
-def texts_globbed(pattern: str, *, length_max: int | None = None) -> text_sets.PatternDomain | None:
+def texts_globbed(pattern: str, *, length_max: int | None = None) -> PatternDomain | None:
     """The texts that ``text GLOB pattern`` may match.
 
     Args:
@@ -261,24 +252,24 @@ def texts_globbed(pattern: str, *, length_max: int | None = None) -> text_sets.P
     Returns:
         None for patterns that are not read.
     """
-    if not text_sets.is_text(pattern) or "\0" in pattern or len(pattern) > _PATTERN_LENGTH_MAX:
+    if not is_text(pattern) or "\0" in pattern or len(pattern) > _PATTERN_LENGTH_MAX:
         return None
     tokens = list(_glob_tokens(pattern))
-    return text_sets.pattern_domain(lambda sets: _product(sets, tokens), length_max)
+    return pattern_domain(lambda sets: _product(sets, tokens), length_max)
 
 
-def _product(sets: text_sets.TextSets, tokens: Iterable[str | text_sets.TextSet]) -> text_sets.TextSet:
-    found = text_sets.EMPTY_TEXT
+def _product(sets: TextSets, tokens: Iterable[str | TextSet]) -> TextSet:
+    found = EMPTY_TEXT
     for token in tokens:
         found = sets.product(found, sets.of(frozenset({token})) if isinstance(token, str) else token)
     return found
 
 
-def _like_tokens(pattern: str, escape: str) -> list[str | text_sets.TextSet] | None:
+def _like_tokens(pattern: str, escape: str) -> list[str | TextSet] | None:
     """The runs of characters and the wildcards of a pattern."""
-    if not text_sets.is_text(pattern) or "\0" in pattern or len(escape) > 1 or not escape.isascii():
+    if not is_text(pattern) or "\0" in pattern or len(escape) > 1 or not escape.isascii():
         return None
-    tokens: list[str | text_sets.TextSet] = []
+    tokens: list[str | TextSet] = []
     run: list[str] = []
     characters = iter(pattern)
     for character in characters:
@@ -290,34 +281,34 @@ def _like_tokens(pattern: str, escape: str) -> list[str | text_sets.TextSet] | N
             if run:
                 tokens.append("".join(run))
                 run.clear()
-            tokens.append(text_sets.ANY_TEXT if character == "%" else text_sets.ANY_CHARACTER)
+            tokens.append(ANY_TEXT if character == "%" else ANY_CHARACTER)
             continue
         run.append(character)
     return [*tokens, "".join(run)] if run else tokens
 
 
-def _glob_tokens(pattern: str) -> Iterator[str | text_sets.TextSet]:
+def _glob_tokens(pattern: str) -> Iterator[str | TextSet]:
     position = 0
     while position < len(pattern):
         character = pattern[position]
         match character:
             case "*":
-                yield text_sets.ANY_TEXT
+                yield ANY_TEXT
             case "?":
-                yield text_sets.ANY_CHARACTER
+                yield ANY_CHARACTER
             case "[":
                 end = pattern.find("]", position)
                 characters = _listed(pattern[position + 1 : end]) if end > 0 else None
                 if characters is None:
                     # The bytes that such a class stands for, and where it ends, only DuckDB knows.
-                    yield text_sets.ANY_CHARACTER
+                    yield ANY_CHARACTER
                     return
-                yield text_sets.TextSet(characters)
+                yield TextSet(characters)
                 position = end
             case "\\":
                 position += 1
                 if pattern[position : position + 1] not in tuple(string.punctuation):
-                    yield text_sets.ANY_CHARACTER
+                    yield ANY_CHARACTER
                     return
                 yield pattern[position]
             case _:

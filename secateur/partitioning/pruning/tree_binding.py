@@ -7,7 +7,6 @@ column's own Python type.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, assert_never
 
 import pyarrow as pa
@@ -268,12 +267,7 @@ def _equal_parameters(constraint: Constraint) -> list[int]:
 class _KeyColumn(NamedTuple):
     """A column that equals a parameter.
 
-    Attributes:
-        parameter: Its index.
-        own_type: Values of exactly this class are canonical for the column.
-        smallest: The smallest value of an integer type; else None.
-        largest: The largest one.
-        encode: The bytes of a value, to be hashed.
+    Values of exactly ``own_type`` are canonical for it, if they are within the bounds of an integer type.
     """
 
     parameter: int
@@ -288,15 +282,6 @@ def _compile_column(index: int | None, column_type: SqlType) -> _KeyColumn | Non
         return None
     smallest, largest = column_type.integer_range if column_type.is_integer else (None, None)
     return _KeyColumn(index, column_type.value_class, smallest, largest, scalar_encoder(column_type))
-
-
-@dataclass(frozen=True, slots=True)
-class _Elements:
-    """The parameters that hold a list's values: single ones, and ones that are lists; and constants."""
-
-    constants: tuple[Any, ...]
-    parameters: tuple[int, ...]
-    lists: tuple[int, ...]
 
 
 def _compile_list(
@@ -314,13 +299,7 @@ def _compile_list(
     element. Here values that all have the column's own Python type go through Arrow and numpy together. Everything else
     takes the general form.
 
-    Args:
-        constraint: The requirement on the column.
-        component: The component.
-        column_type: The type of the column.
-        column: The same, as of a single parameter.
-        limit: Longer lists are not hashed; they select every partition.
-        general: Answers where values are of other classes.
+    ``general`` answers where values are of other classes. Lists of more than ``limit`` values select every partition.
 
     Returns:
         The function, or None when the constraint is no list. It costs a fifth of a microsecond per element.
@@ -328,13 +307,14 @@ def _compile_list(
     elements = _elements(constraint)
     if elements is None:
         return None
+    constants, parameters, lists = elements
     seed, partitions = first_seed(component.seed), component.partitions
     _, own_type, smallest, largest, encode = column
 
     def bind(params: Sequence[Any]) -> Sequence[int] | None:
-        given = [params[index] for index in elements.parameters]
-        given.extend(elements.constants)
-        for index in elements.lists:
+        given = [params[index] for index in parameters]
+        given.extend(constants)
+        for index in lists:
             values = params[index]
             if type(values) is not list:
                 return general(params)
@@ -358,7 +338,8 @@ def _compile_list(
     return bind
 
 
-def _elements(constraint: Constraint) -> _Elements | None:
+def _elements(constraint: Constraint) -> tuple[list[Any], list[int], list[int]] | None:
+    """The values of a list: constants, parameters, and parameters that are lists; None where it is something else."""
     match constraint:
         case Constraint((Choice(domain, tests),)) if domain.is_finite and tests:
             constants = list(domain.points)
@@ -379,4 +360,4 @@ def _elements(constraint: Constraint) -> _Elements | None:
                     constants.append(value)
                 case _:
                     return None
-    return _Elements(tuple(constants), tuple(parameters), tuple(lists))
+    return constants, parameters, lists

@@ -73,6 +73,25 @@ class RangePartition(msgspec.Struct, frozen=True, array_like=True):
         return f"{lower}VALUES{upper}"
 
 
+Bound: TypeAlias = tuple[Any, ...] | None
+"""An end of an interval of keys; None where it has none."""
+
+
+def by_lower_bound(partition: RangePartition) -> tuple[int, tuple[Any, ...]]:
+    """Sort key: unbounded below comes first."""
+    return (0, ()) if partition.lower is None else (1, partition.lower)
+
+
+def later(left: Bound, right: Bound) -> Bound:
+    """The greater one of two lower bounds."""
+    return left if right is None or (left is not None and left >= right) else right
+
+
+def earlier(left: Bound, right: Bound) -> Bound:
+    """The smaller one of two upper bounds."""
+    return left if right is None or (left is not None and left <= right) else right
+
+
 class RetiredRange(msgspec.Struct, frozen=True, array_like=True):
     """A dropped range: its ordinal and its block of partition ids stay reserved and are never used again."""
 

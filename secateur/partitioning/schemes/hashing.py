@@ -50,12 +50,9 @@ def first_seed(seed: int) -> int:
 
 
 def hash_values(encoders: Sequence[Callable[[Any], bytes]], values: Sequence[Any], seed: int = SPARK_SEED) -> int:
-    """Hash one row of canonical values.
+    """Hash one row of canonical values, each by its encoder; None leaves the state as it is.
 
-    Args:
-        encoders: Of :func:`~secateur.partitioning.types.encoding.scalar_encoder`, one per value.
-        values: Canonical Python values; None leaves the state as it is.
-        seed: The state before the first value, unsigned.
+    ``seed`` is the state before the first value, unsigned.
 
     Returns:
         The hash as an unsigned 64-bit integer; Spark shows the same bits as a signed one.
@@ -81,12 +78,7 @@ def pmod_array(states: UInt64s, partitions: int) -> npt.NDArray[np.int64]:
 
 
 def hash_columns(columns: Sequence[EncodedColumn], seed: int, rows: int) -> UInt64s:
-    """Hash rows column by column.
-
-    Args:
-        columns: The encoded columns in hash order, each with ``rows`` rows.
-        seed: The state before the first column, unsigned.
-        rows: How many rows there are.
+    """Hash rows column by column, in this order; ``seed`` is the state before the first column, unsigned.
 
     Returns:
         uint64 of shape (rows,).
@@ -130,32 +122,21 @@ def _round(state: UInt64s, lane: UInt64s, scratch: UInt64s) -> None:
     np.multiply(state, _P1, out=state)
 
 
-def _mix_eight(state: UInt64s, lane: UInt64s, scratch: UInt64s) -> None:
-    """Take eight more bytes of the tail into the state, in place; ``lane`` is used up."""
-    np.multiply(lane, _P2, out=lane)
-    _rotate(lane, 31, scratch)
-    np.multiply(lane, _P1, out=lane)
+_TAIL_STEPS: Final = {8: (_P1, 27, _P1, _P4), 4: (_P1, 23, _P2, _P3), 1: (_P5, 11, _P1, np.uint64(0))}
+"""For so many bytes: the factor of the lane, and of the state the rotation, the factor and the summand behind it."""
+
+
+def _mix(state: UInt64s, lane: UInt64s, scratch: UInt64s, size: int) -> None:
+    """Take so many more bytes of the tail into the state, in place; ``lane`` is used up."""
+    lane_factor, bits, factor, summand = _TAIL_STEPS[size]
+    if size == _WORD_BYTES:
+        np.multiply(lane, _P2, out=lane)
+        _rotate(lane, 31, scratch)
+    np.multiply(lane, lane_factor, out=lane)
     np.bitwise_xor(state, lane, out=state)
-    _rotate(state, 27, scratch)
-    np.multiply(state, _P1, out=state)
-    np.add(state, _P4, out=state)
-
-
-def _mix_four(state: UInt64s, lane: UInt64s, scratch: UInt64s) -> None:
-    """Take four more bytes of the tail into the state, in place; ``lane`` is used up."""
-    np.multiply(lane, _P1, out=lane)
-    np.bitwise_xor(state, lane, out=state)
-    _rotate(state, 23, scratch)
-    np.multiply(state, _P2, out=state)
-    np.add(state, _P3, out=state)
-
-
-def _mix_one(state: UInt64s, lane: UInt64s, scratch: UInt64s) -> None:
-    """Take one more byte of the tail into the state, in place; ``lane`` is used up."""
-    np.multiply(lane, _P5, out=lane)
-    np.bitwise_xor(state, lane, out=state)
-    _rotate(state, 11, scratch)
-    np.multiply(state, _P1, out=state)
+    _rotate(state, bits, scratch)
+    np.multiply(state, factor, out=state)
+    np.add(state, summand, out=state)
 
 
 def _avalanche(state: UInt64s, scratch: UInt64s) -> None:
@@ -175,8 +156,7 @@ def _hash_words(words: npt.NDArray[np.uint64] | npt.NDArray[np.uint32], seeds: U
     size = words.dtype.itemsize
     state = seeds + np.uint64((int(_P5) + size) & _MASK)
     scratch = np.empty_like(state)
-    mix = _mix_eight if size == _WORD_BYTES else _mix_four
-    mix(state, words.astype(np.uint64), scratch)
+    _mix(state, words.astype(np.uint64), scratch, size)
     _avalanche(state, scratch)
     return state
 
@@ -198,13 +178,13 @@ def _hash_bytes(
         _absorb_stripes(data, striped, position, remaining, seeds, lengths, state)
     long = np.flatnonzero(lengths > _VECTOR_BYTES_MAX)
     remaining[long] = 0
-    for stage_bytes, mix in ((8, _mix_eight), (4, _mix_four), (1, _mix_one)):
-        while len(rows := np.flatnonzero(remaining >= stage_bytes)):
+    for size in _TAIL_STEPS:
+        while len(rows := np.flatnonzero(remaining >= size)):
             part = state[rows]
-            mix(part, _gather(data, position[rows], stage_bytes), np.empty_like(part))
+            _mix(part, _gather(data, position[rows], size), np.empty_like(part), size)
             state[rows] = part
-            position[rows] += stage_bytes
-            remaining[rows] -= stage_bytes
+            position[rows] += size
+            remaining[rows] -= size
     _avalanche(state, np.empty_like(state))
     for row in long.tolist():
         state[row] = xxh64(data[starts[row] : starts[row] + lengths[row]].data, int(seeds[row]))

@@ -13,14 +13,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from secateur.partitioning.schemes.components import HashComponent, RangeComponent, RangePartition
+from secateur.cached_properties import cached_property
+from secateur.partitioning.schemes.components import (
+    Bound,
+    HashComponent,
+    RangeComponent,
+    RangePartition,
+    by_lower_bound,
+    earlier,
+)
 from secateur.partitioning.schemes.partial_ranges import EVERY_KEY, PartialRanges
 
 
@@ -29,59 +37,34 @@ def bucket_product(hashes: Iterable[HashComponent]) -> int:
     return math.prod(h.partitions for h in hashes)
 
 
+@dataclass(frozen=True, eq=False)
 class Layout:
     """The ids of one scheme, resolved once.
 
     Attributes:
-        partition_count: The size of the id space, blocks of dropped ranges included.
+        hashes: The hash components of the table.
+        range_columns: The range columns.
+        outline: The ranges as a client knows them before it has fetched any.
         segments: The intervals of the range columns that hold rows, sorted and disjoint, each with the ordinal that it
             leads to; one without a range component. Of a scheme that is partly known, an interval of unknown keys has
             a pseudo range, whose ordinal is negative and whose one id is behind all others.
-        has_gaps: Whether some keys have no partition.
-        hash_lists: The distinct lists of hash components of the live ranges: thousands of ranges share a few.
         live: The known live ranges by ordinal.
         bases: The first id of each of them by ordinal.
-        columns: The partitioning key, in order of first mention.
-        outline: The ranges as a client knows them before it has fetched any.
     """
 
-    __slots__ = (
-        "_hashes",
-        "_live_ids",
-        "_live_partitions",
-        "bases",
-        "columns",
-        "has_gaps",
-        "hash_lists",
-        "live",
-        "outline",
-        "partition_count",
-        "segments",
-    )
+    hashes: tuple[HashComponent, ...]
+    range_columns: tuple[str, ...]
+    outline: PartialRanges
+    segments: tuple[RangePartition, ...]
+    live: Mapping[int, RangePartition]
+    bases: dict[int, int]
 
-    def __init__(
-        self,
-        hashes: tuple[HashComponent, ...],
-        range_columns: tuple[str, ...],
-        outline: PartialRanges,
-        *,
-        segments: tuple[RangePartition, ...],
-        live: Mapping[int, RangePartition],
-        bases: dict[int, int],
-    ) -> None:
-        self._hashes = hashes
-        self.segments = segments
-        self.live = live
-        self.bases = bases
-        self.outline = outline
-        self.partition_count = outline.partition_count
-        self.hash_lists = outline.hash_lists
-        self.has_gaps = outline.has_gaps
-        self._live_partitions: npt.NDArray[np.int32] | None = None
-        self._live_ids: tuple[int, ...] | None = None
-        of_ranges = (h.columns for own in outline.hash_lists for h in own)
-        lists = chain((h.columns for h in hashes), (range_columns,), of_ranges)
-        self.columns = tuple(dict.fromkeys(name for names in lists for name in names))
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The partitioning key, in order of first mention."""
+        of_ranges = (h.columns for own in self.outline.hash_lists for h in own)
+        lists = chain((h.columns for h in self.hashes), (self.range_columns,), of_ranges)
+        return tuple(dict.fromkeys(name for names in lists for name in names))
 
     @classmethod
     def of(cls, hashes: tuple[HashComponent, ...], component: RangeComponent | None) -> Layout:
@@ -134,44 +117,37 @@ class Layout:
             hashes,
             component.columns,
             replace(known, ranges=(), bases=(), unknown=(EVERY_KEY,)),
-            segments=tuple(sorted((*known.ranges, *pseudo), key=lambda r: (r.lower is not None, r.lower or ()))),
+            segments=tuple(sorted((*known.ranges, *pseudo), key=by_lower_bound)),
             live=live,
             bases=bases,
         )
 
     @property
     def live_partition_count(self) -> int:
-        return self.partition_count - sum(stop - start for start, stop in self.outline.retired)
+        return self.outline.partition_count - sum(stop - start for start, stop in self.outline.retired)
 
-    @property
+    @cached_property
     def live_partitions(self) -> npt.NDArray[np.int32]:
         """The ids that can hold rows, ascending; read-only."""
-        if self._live_partitions is None:
-            is_live = np.ones(self.partition_count, dtype=np.bool_)
-            for start, stop in self.outline.retired:
-                is_live[start:stop] = False
-            ids = np.flatnonzero(is_live).astype(np.int32)
-            ids.flags.writeable = False
-            self._live_partitions = ids
-        return self._live_partitions
+        is_live = np.ones(self.outline.partition_count, dtype=np.bool_)
+        for start, stop in self.outline.retired:
+            is_live[start:stop] = False
+        ids = np.flatnonzero(is_live).astype(np.int32)
+        ids.flags.writeable = False
+        return ids
 
-    @property
+    @cached_property
     def live_ids(self) -> tuple[int, ...]:
         """:attr:`live_partitions` as Python numbers."""
-        if self._live_ids is None:
-            self._live_ids = tuple(self.live_partitions.tolist())
-        return self._live_ids
+        return tuple(self.live_partitions.tolist())
 
     def hashes_of(self, ordinal: int) -> tuple[HashComponent, ...]:
         own = self.live[ordinal].hashes
-        return self._hashes if own is None else own
+        return self.hashes if own is None else own
 
     def block(self, ordinal: int) -> range:
         base = self.bases[ordinal]
         return range(base, base + bucket_product(self.hashes_of(ordinal)))
-
-
-_Bound = tuple[Any, ...] | None
 
 
 def segments_of(component: RangeComponent) -> tuple[RangePartition, ...]:
@@ -188,20 +164,18 @@ def segments_of(component: RangeComponent) -> tuple[RangePartition, ...]:
     if every is not None and every.start is not None:
         # From the start on, every gap is a range that has not been made yet.
         end = (every.start,)
-        gaps = [
-            (lower, end if upper is None else min(upper, end)) for lower, upper in gaps if lower is None or lower < end
-        ]
+        gaps = [(lower, earlier(upper, end)) for lower, upper in gaps if lower is None or lower < end]
     filled = [replace(catch_all, lower=lower, upper=upper) for lower, upper in gaps]
-    return tuple(sorted((*component.ranges, *filled), key=lambda r: (r.lower is not None, r.lower or ())))
+    return tuple(sorted((*component.ranges, *filled), key=by_lower_bound))
 
 
-def gaps_between(ranges: tuple[RangePartition, ...]) -> list[tuple[_Bound, _Bound]]:
+def gaps_between(ranges: tuple[RangePartition, ...]) -> list[tuple[Bound, Bound]]:
     """The intervals ``[lower, upper)`` that no range holds, ascending; None is a side without an end.
 
     Ranges are sorted and disjoint.
     """
-    gaps: list[tuple[_Bound, _Bound]] = []
-    reached: _Bound = None
+    gaps: list[tuple[Bound, Bound]] = []
+    reached: Bound = None
     for position, partition in enumerate(ranges):
         if partition.lower is not None and (position == 0 or reached != partition.lower):
             gaps.append((reached, partition.lower))

@@ -16,20 +16,28 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from secateur.errors import UnknownRangesError
-from secateur.partitioning.schemes.components import HashComponent, RangeColumns, RangePartition, packed, unpacked
+from secateur.partitioning.schemes.components import (
+    Bound,
+    HashComponent,
+    RangeColumns,
+    RangePartition,
+    by_lower_bound,
+    earlier,
+    later,
+    packed,
+    unpacked,
+)
 
 PAGE_RANGES: Final = 256
 """Ranges in one page: some kilobytes, which cost little more than one range and spare the neighbours a round trip."""
 ANSWER_PAGES_MAX: Final = 64
 """Pages in one answer, so that a statement that needs all ranges holds up nobody else at the server for long."""
-
-_Key: TypeAlias = tuple[Any, ...]
 
 
 class KeyInterval(NamedTuple):
@@ -41,8 +49,8 @@ class KeyInterval(NamedTuple):
             :attr:`PartialRanges.unknown` and of a page it is the first key behind.
     """
 
-    lower: _Key | None
-    upper: _Key | None
+    lower: Bound
+    upper: Bound
 
 
 EVERY_KEY: Final = KeyInterval(None, None)
@@ -92,7 +100,7 @@ class PartialRanges(msgspec.Struct, frozen=True, array_like=True):
         for page in pages:
             known.update(zip(page.columns.ranges(self.hash_lists), unpacked(page.bases), strict=True))
             unknown = [rest for interval in unknown for rest in _without(interval, page.keys)]
-        ranges = sorted(known, key=lambda r: (r.lower is not None, r.lower or ()))
+        ranges = sorted(known, key=by_lower_bound)
         return replace(self, ranges=tuple(ranges), bases=tuple(known[r] for r in ranges), unknown=tuple(unknown))
 
 
@@ -104,11 +112,8 @@ def pages_of(
 ) -> list[RangePage]:
     """The pages with the ranges of some keys.
 
-    Args:
-        ranges: All live ranges, sorted and disjoint, those of the catch-all included.
-        bases: The first partition id by ordinal.
-        hash_lists: As in :class:`PartialRanges`.
-        wanted: The keys.
+    The ranges are all live ones, sorted and disjoint, those of the catch-all included; ``bases`` has the first
+    partition id by ordinal.
 
     Returns:
         Neighbouring pages come as one. The size of an answer is limited: it has some of what is wanted at least, and
@@ -157,11 +162,9 @@ def wanted_in(ranges: Sequence[RangePartition], interval: KeyInterval) -> tuple[
 def _without(interval: KeyInterval, covered: KeyInterval) -> Iterable[KeyInterval]:
     """The parts of an interval on both sides of another; the upper bounds of both are the first keys behind."""
     if covered.lower is not None and (interval.lower is None or interval.lower < covered.lower):
-        upper = covered.lower if interval.upper is None else min(interval.upper, covered.lower)
-        yield KeyInterval(interval.lower, upper)
+        yield KeyInterval(interval.lower, earlier(interval.upper, covered.lower))
     if covered.upper is not None and (interval.upper is None or covered.upper < interval.upper):
-        lower = covered.upper if interval.lower is None else max(interval.lower, covered.upper)
-        yield KeyInterval(lower, interval.upper)
+        yield KeyInterval(later(interval.lower, covered.upper), interval.upper)
 
 
 def _runs(numbers: Sequence[int]) -> Iterable[tuple[int, int]]:

@@ -18,10 +18,18 @@ from typing import Any, Final, TypeAlias, assert_never
 from msgspec.structs import replace
 
 from secateur.errors import LimitExceededError, ProgrammingError
-from secateur.partitioning.schemes.components import RangeComponent, RangePartition, RetiredRange
+from secateur.partitioning.schemes.components import (
+    Bound,
+    RangeComponent,
+    RangePartition,
+    RetiredRange,
+    by_lower_bound,
+    earlier,
+    later,
+)
 from secateur.partitioning.schemes.layout import bucket_product, gaps_between
 from secateur.partitioning.schemes.scheme import PartitionScheme
-from secateur.partitioning.schemes.scheme_rules import PARTITIONS_MAX, RangeSpec, SchemeRules, by_lower_bound
+from secateur.partitioning.schemes.scheme_rules import PARTITIONS_MAX, RangeSpec, SchemeRules
 from secateur.partitioning.types.column_type import SqlType
 
 _SHOWN_MAX: Final = 10
@@ -65,12 +73,7 @@ def alter_ranges(
 ) -> PartitionScheme:
     """Add and drop ranges in the order given: all of them, or none and an error.
 
-    Args:
-        scheme: The scheme of the table as it is.
-        changes: The changes, applied one after the other.
-        types: The type of every column of the table, by its name as declared.
-        primary_key: The primary key, in order.
-        table: The table's name, for messages.
+    ``types`` has every column of the table, by its name as declared.
 
     Returns:
         The scheme afterwards. Cost: linear in the ranges.
@@ -161,10 +164,8 @@ def _described(component: RangeComponent) -> str:
 def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -> PartitionScheme:
     """Return the scheme with ranges for the parts of some cells that no range holds. No other partition's id changes.
 
-    Args:
-        scheme: Has a range component with EVERY.
-        cells: Numbers of cells (see :meth:`~secateur.partitioning.schemes.components.IntervalPartitioning.cells_of`).
-        table: Its name, for messages.
+    The scheme has a range component with EVERY, whose cells these are (see
+    :meth:`~secateur.partitioning.schemes.components.IntervalPartitioning.cells_of`).
 
     Returns:
         The same object when every cell is covered already, so the call is idempotent. Cost: linear in the ranges.
@@ -187,7 +188,7 @@ def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -
     every = component.every
     gaps = gaps_between(component.ranges)
     ends = [upper for _, upper in gaps if upper is not None]
-    found: list[tuple[_Bound, _Bound]] = []
+    found: list[tuple[Bound, Bound]] = []
     for cell in sorted(cells):
         first, behind = every.bounds(cell, type_)
         lower, upper = _key(first), _key(behind)
@@ -197,7 +198,7 @@ def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -
         for gap_lower, gap_upper in gaps[0 if lower is None else bisect_right(ends, lower) :]:
             if upper is not None and gap_lower is not None and gap_lower >= upper:
                 break
-            found.append((_later(lower, gap_lower), _earlier(upper, gap_upper)))
+            found.append((later(lower, gap_lower), earlier(upper, gap_upper)))
     if not found:
         return scheme
     next_ordinal = component.ordinals_used
@@ -214,16 +215,5 @@ def with_cells(scheme: PartitionScheme, cells: Collection[int], *, table: str) -
     return changed
 
 
-_Bound = tuple[Any, ...] | None
-
-
-def _key(value: Any | None) -> _Bound:
+def _key(value: Any | None) -> Bound:
     return None if value is None else (value,)
-
-
-def _later(left: _Bound, right: _Bound) -> _Bound:
-    return left if right is None or (left is not None and left >= right) else right
-
-
-def _earlier(left: _Bound, right: _Bound) -> _Bound:
-    return left if right is None or (left is not None and left <= right) else right

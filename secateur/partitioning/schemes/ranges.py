@@ -26,12 +26,9 @@ _WORD: Final = 2**64
 
 
 class RangeIndex:
-    """A search structure over intervals of the range columns.
+    """A search structure over intervals of the range columns, which are sorted by lower bound and disjoint.
 
-    Args:
-        ranges: Sorted by lower bound and disjoint. Positions are indexes into them; :data:`NO_RANGE` says that none
-            holds the key.
-        types: Those of the range columns.
+    Positions are indexes into them; :data:`NO_RANGE` says that none holds the key.
     """
 
     __slots__ = ("_first_is_open", "_last", "_last_is_open", "_lowers", "_rows", "_types", "_uppers")
@@ -59,10 +56,7 @@ class RangeIndex:
         return position if key < self._uppers[position] else NO_RANGE
 
     def locate_rows(self, columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
-        """The position of the range of each row.
-
-        Args:
-            columns: One Arrow array per range column, of the columns' own types, without nulls.
+        """The position of the range of each row, whose columns have the range columns' own types, without nulls.
 
         Returns:
             int64 of shape (rows,), :data:`NO_RANGE` where no range holds the row.

@@ -53,21 +53,6 @@ class _Bucketer:
 class Router:
     """The compiled form of one scheme; holds no reference to any row."""
 
-    __slots__ = (
-        "_bases",
-        "_bucketers",
-        "_every",
-        "_group_of",
-        "_groups",
-        "_ids_end",
-        "_index",
-        "_range_classes",
-        "_range_columns",
-        "_reference",
-        "_route",
-        "_types",
-    )
-
     def __init__(
         self,
         layout: Layout,
@@ -77,7 +62,7 @@ class Router:
     ) -> None:
         self._types = dict(types)
         self._reference = reference
-        self._ids_end = layout.partition_count  # the pseudo ranges of unknown keys are behind
+        self._ids_end = layout.outline.partition_count  # the pseudo ranges of unknown keys are behind
         self._range_columns = () if component is None else component.columns
         self._every = None if component is None else component.every
         self._range_classes = tuple(type(minimum(self._types[name])) for name in self._range_columns)

@@ -11,7 +11,7 @@ import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from threading import Lock, RLock
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -100,7 +100,7 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
 
         Ids of dropped ranges are counted: they stay reserved, so that no id ever changes.
         """
-        return self._layout.partition_count
+        return self._layout.outline.partition_count
 
     @property
     def live_partition_count(self) -> int:
@@ -150,7 +150,7 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
     @property
     def has_gaps(self) -> bool:
         """Whether some rows have no partition; ALTER TABLE can add a range for them."""
-        return self._layout.has_gaps
+        return self._layout.outline.has_gaps
 
     def hashes_of(self, ordinal: int) -> tuple[HashComponent, ...]:
         """The hash components of a live range: its own or the table's. KeyError when no live range has that ordinal."""
@@ -158,7 +158,7 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
 
     def hash_lists(self) -> tuple[tuple[HashComponent, ...], ...]:
         """The distinct lists of hash components of the live ranges: the table's, and those of single ranges."""
-        return self._layout.hash_lists
+        return self._layout.outline.hash_lists
 
     def block(self, ordinal: int) -> builtins.range:
         """The ids of a live range. KeyError when no live range has that ordinal."""
@@ -276,12 +276,7 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
     def pages(self, wanted: Iterable[KeyInterval]) -> list[RangePage]:
         """The pages with the ranges of some keys (:func:`~secateur.partitioning.schemes.partial_ranges.pages_of`)."""
         layout = self._layout
-        return pages_of(layout.segments, layout.bases, layout.hash_lists, wanted)
-
-    def in_columns(self) -> SchemeInColumns:
-        """The scheme taken apart, as it travels when it has many ranges."""
-        rest, own, columns, names = self._in_columns
-        return SchemeInColumns(replace(rest, group=self.group), own, columns, names)
+        return pages_of(layout.segments, layout.bases, layout.outline.hash_lists, wanted)
 
     def newest(self) -> PartitionScheme:
         """The same scheme with everything that this process knows of its ranges by now."""
@@ -328,11 +323,16 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
         )
 
     @cached_property
-    def _in_columns(self) -> SchemeInColumns:
+    def in_columns(self) -> _InColumns:
+        """The scheme taken apart, as it travels when it has many ranges; its group may be that of an earlier copy.
+
+        These are the scheme without its ranges and its reference, the distinct lists of hash components that ranges
+        have of their own, the ranges, and the name of each if any has one.
+        """
         component = self.range
         ranges = () if component is None else component.ranges
         own = tuple(dict.fromkeys(r.hashes for r in ranges if r.hashes is not None))
-        return SchemeInColumns(
+        return (
             replace(self, range=component and replace(component, ranges=()), reference=None),
             own,
             RangeColumns.of(ranges, own),
@@ -386,20 +386,9 @@ class PartitionScheme(msgspec.Struct, frozen=True, array_like=True, dict=True, w
         return Router(self._layout, self.range, self.types, self.reference)
 
 
-class SchemeInColumns(NamedTuple):
-    """A scheme with its ranges in columns.
-
-    Attributes:
-        rest: The scheme without its ranges and its reference.
-        hash_lists: The distinct lists of hash components that ranges have of their own.
-        columns: The ranges.
-        names: The name of each range, if any has one.
-    """
-
-    rest: PartitionScheme
-    hash_lists: tuple[tuple[HashComponent, ...], ...]
-    columns: RangeColumns
-    names: tuple[str | None, ...] | None
+_InColumns: TypeAlias = tuple[
+    PartitionScheme, tuple[tuple[HashComponent, ...], ...], RangeColumns, tuple[str | None, ...] | None
+]
 
 
 class RangeBook:
@@ -453,10 +442,6 @@ def find_scheme(scheme: PartitionScheme | str, *, table: str) -> PartitionScheme
     have the scheme under its reference, and partition trees and plans carry the reference. Of two schemes with one
     reference the first is used on. A client has the outline of the scheme at first, and then also those ranges that
     its statements have needed. So the plan of a look-up by key has 1.4 KB, over 100 ranges as over 100,000.
-
-    Args:
-        scheme: The scheme or a reference.
-        table: The table's name, for the error.
 
     Raises:
         TopologyChangedError: A reference that no scheme of this process has: the table is not known here, or not at

@@ -18,6 +18,7 @@ from secateur.partitioning.schemes.components import (
     IntervalUnit,
     RangeComponent,
     RangePartition,
+    by_lower_bound,
     no_garbage_collection,
 )
 from secateur.partitioning.schemes.scheme import PartitionScheme
@@ -228,11 +229,6 @@ class SchemeRules:
             raise self.error(f"a bound of the range component: {error}") from error
 
 
-def by_lower_bound(partition: RangePartition) -> tuple[int, tuple[Any, ...]]:
-    """Sort key: unbounded below comes first."""
-    return (0, ()) if partition.lower is None else (1, partition.lower)
-
-
 def _first_of_month(value: date) -> date:
     midnight = {"hour": 0, "minute": 0, "second": 0, "microsecond": 0} if isinstance(value, datetime) else {}
     return value.replace(day=1, **midnight)
@@ -277,14 +273,8 @@ def build_scheme(
 
     The rest of the system only sees validated schemes.
 
-    Args:
-        hashes: The table's hash components as written; names are matched without regard to case.
-        range_columns: The columns of the range component; empty for none.
-        ranges: The ranges in any order; their ordinals are their positions once sorted, and the catch-all comes last.
-        every: The interval partitioning as written: its unit is converted to the one of the column's type.
-        types: The type of every column of the table, by its name as declared.
-        primary_key: The primary key, in order.
-        table: The table's name, for messages.
+    Ordinals of ranges are their positions once sorted, and the catch-all comes last. Names are matched without regard
+    to case with those of ``types``, which has every column of the table.
 
     Returns:
         The scheme, its column names spelled as declared and its bounds canonical.

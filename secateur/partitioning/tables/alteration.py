@@ -31,12 +31,7 @@ from secateur.partitioning.types.literals import literal_sql
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """A column comes behind all others.
-
-    Attributes:
-        column: The column. The rows that are there get its default, or NULL.
-        if_not_exists: Whether nothing happens if there is a column of its name.
-    """
+    """A column comes behind all others; the rows that are there get its default, or NULL."""
 
     column: Column
     if_not_exists: bool = False
@@ -110,10 +105,7 @@ class Altered:
 def altered(table: TableDef, changes: Sequence[ColumnChange], now: datetime) -> Altered:
     """Change a table: all changes in their order, or none.
 
-    Args:
-        table: The table.
-        changes: The changes.
-        now: The time at which the statement started, in UTC: what a default of the clock is for the rows of now.
+    The statement started at ``now``, in UTC: what a default of the clock is for the rows that are there.
 
     Raises:
         SchemeError: A change cannot be: the name is taken, the column is of the key, an index or a CHECK needs it, or

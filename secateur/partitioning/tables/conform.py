@@ -203,9 +203,7 @@ _POSITION = "position"
 def first_of_each_key(rows: pa.Table, tdef: TableDef) -> pa.Table:
     """The rows whose key has not come before among them, in the order given.
 
-    Args:
-        rows: With the key columns of ``tdef``, in its types.
-        tdef: The table they are for.
+    The rows have the key columns of ``tdef``, in its types.
 
     Returns:
         ``rows`` itself when every key comes once. Cost: one hash table over the keys; nothing for a single row.
@@ -230,10 +228,8 @@ def first_positions(rows: pa.Table, tdef: TableDef) -> pa.Array | None:
 def with_rows_of_key(error: DuplicateKeyError, rows: pa.Table, columns: Sequence[str]) -> DuplicateKeyError:
     """The error with the numbers of the first two rows that have its key, counted from 1, as far as they are found.
 
-    Args:
-        error: A member's; its ``details`` have the key.
-        rows: All rows of the load, in the order in which the caller gave them.
-        columns: The columns of the key.
+    ``rows`` are all rows of the load, in the order in which the caller gave them; the key is in the ``details`` of the
+    error.
     """
     key: list[Any] = error.details.get("key") or []
     if len(key) != len(columns):

@@ -79,9 +79,7 @@ def check_writable(schema: pa.Schema, table: TableDef) -> None:
 def check_has_key(table: TableDef, what: str) -> None:
     """Refuse what only a table with a primary key can do.
 
-    Args:
-        table: The table.
-        what: What was to be done, such as ``a load with mode 'upsert' has no keys to compare``.
+    The message has ``what`` was to be done, such as ``a load with mode 'upsert' has no keys to compare``.
 
     Raises:
         ProgrammingError: The table has none.

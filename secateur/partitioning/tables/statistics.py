@@ -187,14 +187,9 @@ def _comparable(value: Any) -> Any:
 
 
 class ColumnSummary(msgspec.Struct, frozen=True, array_like=True):
-    """One column on one member.
+    """One column on one member, as :class:`ColumnStatistics` has it.
 
-    Attributes:
-        nbytes: Bytes of its Arrow buffers.
-        nulls: Rows with NULL.
-        minimum: Smallest value as Python has it, perhaps a prefix of it; None where there is none.
-        maximum: Largest value; None where there is none, or it is too long.
-        sketch: A sketch of its values in the sample; None where the type has no hash.
+    The sketch is of its values in the sample; None where the type has no hash.
     """
 
     nbytes: int
@@ -207,9 +202,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, array_like=True):
 class TableSummary(msgspec.Struct, frozen=True, array_like=True):
     """The rows of a table in some partitions of one member, in a form that can be merged over members.
 
-    Attributes:
-        rows: How many there are.
-        columns: One for each column of the table, in its order.
+    There is a summary for each column of the table, in its order.
     """
 
     rows: int

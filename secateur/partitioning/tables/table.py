@@ -231,12 +231,7 @@ class TableDef(msgspec.Struct, frozen=True, array_like=True, dict=True):
 class LargeScheme(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """A scheme with many ranges as it travels to a process that has it under its reference from then on.
 
-    Attributes:
-        reference: The reference.
-        rest: The scheme without its ranges and its reference.
-        hash_lists: The distinct lists of hash components that ranges have of their own.
-        columns: The ranges.
-        names: The name of each range, if any has one.
+    The fields behind the reference are those of :attr:`~.PartitionScheme.in_columns`.
     """
 
     reference: str
@@ -259,8 +254,8 @@ class LargeScheme(msgspec.Struct, frozen=True, array_like=True, dict=True):
     def of(cls, scheme: PartitionScheme) -> LargeScheme:
         """A scheme as it is sent. Cost: some microseconds per range; nothing for one that was sent before."""
         assert scheme.reference is not None
-        rest, own, columns, names = scheme.in_columns()
-        return cls(scheme.reference, rest, own, columns, names)
+        rest, own, columns, names = scheme.in_columns
+        return cls(scheme.reference, replace(rest, group=scheme.group), own, columns, names)
 
     @property
     def scheme(self) -> PartitionScheme:
@@ -289,10 +284,8 @@ class TableDefinition(msgspec.Struct, frozen=True, array_like=True):
     def of(cls, table: TableDef, *, known: str | None = None, outline: bool = False) -> TableDefinition:
         """Define a table. With many ranges, that takes some microseconds per range.
 
-        Args:
-            table: The table.
-            known: The reference of a scheme that the receiver has.
-            outline: Whether a large scheme comes without its ranges.
+        ``known`` is the reference of a scheme that the receiver has; with ``outline``, a large scheme comes without its
+        ranges.
         """
         scheme = table.scheme
         if scheme.reference in (None, known):

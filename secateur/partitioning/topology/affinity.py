@@ -286,12 +286,8 @@ def grow(
     Adding a range must not move a row, so no rebalancing happens: each new partition goes to the member that has the
     fewest, and so do its backups. Ranges that were dropped keep their ids but have no weight.
 
-    Args:
-        previous: The owners so far.
-        partitions: How many ids there are now, at least as many as before.
-        members: The members that are alive, in an order that everybody agrees on.
-        live: The ids that can hold rows, ascending; the others do not count as load.
-        nodes: The node of each member; empty if that does not matter.
+    There are at least as many ids as before, of which only those in ``live`` count as load. The members are those that
+    are alive, in an order that everybody agrees on; without ``nodes``, these do not matter.
 
     Returns:
         ``previous`` with further columns. The new partitions are assigned to the members with the fewest primaries:

@@ -23,12 +23,9 @@ _RADIX_PARTITIONS_MAX: Final = 1 << 16
 
 
 class RoutedBatch(NamedTuple):
-    """The rows of a chunk that go to one member.
+    """The rows of a chunk that go to one member, grouped by partition.
 
-    Attributes:
-        member: Its id.
-        parts: ``(partition, rows)`` in the order in which the rows stand.
-        rows: The rows, grouped by partition.
+    ``parts`` are partitions and their numbers of rows, in the order in which the rows stand.
     """
 
     member: str
@@ -79,8 +76,7 @@ class OwnerRouting:
     def shares(self, rows: pa.Table) -> Iterator[RoutedBatch]:
         """Group rows, each partition's in the order they had; members without any do not appear.
 
-        Args:
-            rows: In the table's own schema.
+        The rows are in the table's own schema.
 
         Raises:
             NoRangeError: A row that no range covers; nothing is yielded then.
@@ -104,11 +100,7 @@ class OwnerRouting:
 
 
 def split(table: pa.Table | pa.RecordBatch, tdef: TableDef) -> dict[int, pa.Table]:
-    """Group rows by partition.
-
-    Args:
-        table: Rows in ``tdef.arrow_schema`` (see :func:`~secateur.partitioning.tables.conform.conform`).
-        tdef: The table they belong to.
+    """Group rows in ``tdef.arrow_schema`` by partition (see :func:`~secateur.partitioning.tables.conform.conform`).
 
     Returns:
         The rows of each partition that has any, by ascending partition id, each in the order they had. All are slices

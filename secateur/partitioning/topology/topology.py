@@ -28,13 +28,9 @@ _UNKNOWN: Final = 2**16 - 1  # no index of a member: an ownership has at most 65
 
 
 class MemberAddress(msgspec.Struct, frozen=True, array_like=True):
-    """The address of a member.
+    """The address of a member: that of its socket, and the node, the machine that it runs on.
 
-    Attributes:
-        id: Its id.
-        host: The address of its socket.
-        port: The port of its socket.
-        node: The machine that it runs on; copies of a partition are kept on different ones. Empty if unknown.
+    Copies of a partition are kept on different nodes. An unknown one is empty.
     """
 
     id: str
@@ -365,21 +361,13 @@ class Topology(msgspec.Struct, frozen=True, array_like=True, dict=True):
 def gains_copies(before: Topology, after: Topology, member_id: str) -> bool:
     """Whether a member holds a copy of a partition, at any rank, that it did not hold before.
 
-    Cost: about 1 ms for 100,000 partitions whose owners have changed, nothing for others.
+    Cost: about 3 ms for 100,000 partitions whose owners have changed, nothing for others.
     """
     for group, ownership in after.owners.items():
         earlier = before.owners.get(group)
-        if earlier == ownership or member_id not in ownership.members:
+        if earlier == ownership:
             continue
-        held = _held(ownership, member_id)
-        if earlier is not None and member_id in earlier.members:
-            both = min(ownership.partitions, earlier.partitions)
-            held[:both] &= ~_held(earlier, member_id)[:both]
-        if held.any():
+        had = () if earlier is None else earlier.held_by(member_id)
+        if not set(ownership.held_by(member_id)).issubset(had):
             return True
     return False
-
-
-def _held(ownership: Ownership, member_id: str) -> npt.NDArray[np.bool_]:
-    held: npt.NDArray[np.bool_] = (ownership.owners == ownership.members.index(member_id)).any(axis=0)
-    return held

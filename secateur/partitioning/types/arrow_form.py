@@ -27,11 +27,6 @@ _UNITS: Final = {SqlType(kind).arrow: SqlType(kind) for kind in UNIT_TIMESTAMPS}
 def cast_to_arrow(column: pa.Array | pa.ChunkedArray, target: pa.DataType, *, name: str) -> pa.Array:
     """Convert an Arrow column.
 
-    Args:
-        column: Any Arrow column.
-        target: The type wanted.
-        name: The column's name, for messages.
-
     Returns:
         One array of exactly ``target``; the column itself if it is one.
 

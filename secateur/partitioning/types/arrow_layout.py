@@ -96,22 +96,31 @@ def in_fixed_lists(elements: pa.Array, array: pa.Array, wanted: pa.DataType) -> 
 
     Args:
         elements: The elements, converted; as many for each list as the length.
-        array: The lists of any kind. A NULL has NULL elements underneath.
+        array: An array that is NULL where the lists are. Those have NULL elements underneath.
         wanted: The type of the result.
     """
     if not array.null_count:
         return pa.FixedSizeListArray.from_arrays(elements, type=wanted)
     valid = np.repeat(array.is_valid().to_numpy(zero_copy_only=False), wanted.list_size)
-    places = pa.array(np.cumsum(valid) - 1, mask=~valid)
-    return pa.FixedSizeListArray.from_arrays(elements.take(places), type=wanted, mask=array.is_null())
+    return pa.FixedSizeListArray.from_arrays(spread(elements, valid), type=wanted, mask=array.is_null())
+
+
+def spread(values: pa.Array, valid: npt.NDArray[np.bool_]) -> pa.Array:
+    """The values at the valid places, in their order, and NULL at the others."""
+    return values.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
+
+
+def fixed_width(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
+    """The buffer of an array of a fixed width as values of a type of numpy, without a copy; anything for a NULL."""
+    buffer = array.buffers()[1]
+    if buffer is None or len(array) == 0:
+        return np.zeros(len(array), dtype)
+    return np.frombuffer(buffer, dtype, len(array), array.offset * np.dtype(dtype).itemsize)
 
 
 def interval_cells(array: pa.Array) -> npt.NDArray[Any]:
     """The months, days and nanoseconds of an INTERVAL array, as :data:`INTERVAL_LAYOUT`; anything for a NULL."""
-    data = array.buffers()[1]
-    if data is None:
-        return np.zeros(len(array), INTERVAL_LAYOUT)
-    return np.frombuffer(data, INTERVAL_LAYOUT, len(array), array.offset * INTERVAL_LAYOUT.itemsize)
+    return fixed_width(array, INTERVAL_LAYOUT)
 
 
 def list_elements(array: pa.Array) -> pa.Array:
@@ -321,8 +330,7 @@ def comparable(column: Column) -> Column:
     differs from itself, and its hash tables tell -0.0 from 0.0; in SQL every NaN equals every other and is greater than
     all numbers, and both zeros are one value.
 
-    Args:
-        column: Values of a type that keys can have. NULL stays NULL.
+    NULL stays NULL. The values are of a type that keys can have.
 
     Returns:
         The storage of an extension type; int64 for floats; of other types the column itself. Cost: nothing but for

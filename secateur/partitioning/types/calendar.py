@@ -25,6 +25,9 @@ DAYS_OR_LONGER: Final = frozenset({"day", "week", *MONTHS})
 """The units that start at midnight."""
 UNITS: Final = frozenset({*SPANS, *MONTHS})
 
+INFINITE: Final = 2**63 - 1
+"""The number of DuckDB's infinite timestamp, in every unit; that of the other one has a minus sign."""
+
 
 def start_of(instant: datetime, unit: str) -> datetime:
     """The first instant of the unit that holds an instant without a zone; what ``date_trunc`` gives.
@@ -68,7 +71,7 @@ def instant_text(value: pa.Scalar) -> str | None:
     if pa.types.is_date32(value.type):
         unit, infinite = "D", 2**31 - 1
     elif pa.types.is_timestamp(value.type):
-        unit, infinite = value.type.unit, 2**63 - 1
+        unit, infinite = value.type.unit, INFINITE
     else:
         return None
     if abs(value.value) == infinite:

@@ -36,7 +36,7 @@ import pyarrow.compute as pc
 
 from secateur.errors import DataError
 from secateur.partitioning.types.arrow_layout import in_fixed_lists, list_elements, plain_type, plain_values, with_parts
-from secateur.partitioning.types.calendar import instant_text
+from secateur.partitioning.types.calendar import INFINITE, instant_text
 from secateur.partitioning.types.coerce import coerce, wrong_length
 from secateur.partitioning.types.column_type import TEXTUAL, UNIT_TIMESTAMPS, WORD_INTEGERS, SqlType, TypeKind
 from secateur.partitioning.types.json_text import check_json
@@ -46,20 +46,21 @@ _Column: TypeAlias = pa.ChunkedArray | pa.Array
 
 _TEXT_SHOWN_MAX: Final = 80
 _ALL_INTEGERS: Final = pa.decimal128(20, 0)
-_INFINITE: Final = 2**63 - 1
 _MOMENTS: Final = UNIT_TIMESTAMPS | {TypeKind.DATE, TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ, TypeKind.TIME}
-"""DuckDB's infinite timestamp, in every unit; the other one has a minus sign."""
 _NARROW_BITS: Final = 64
+_WHOLE: Final = {
+    **dict.fromkeys((TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ), "microseconds"),
+    TypeKind.TIMESTAMP_S: "seconds",
+    TypeKind.TIMESTAMP_MS: "milliseconds",
+    TypeKind.TIMESTAMP_NS: "nanoseconds of the years 1677 to 2262",
+}
 
 
 def cast_column(column: _Column, type_: SqlType, *, name: str, first_row: int = 1) -> pa.ChunkedArray:
     """Convert a column to exactly ``type_.arrow``.
 
-    Args:
-        column: Any Arrow column.
-        type_: The type wanted.
-        name: The column's name, for messages.
-        first_row: The number of the first row among the caller's rows, for messages; they count from 1.
+    Messages have the column's name, and the number of a row among the caller's, of which ``first_row`` is the first;
+    they count from 1.
 
     Returns:
         The column itself when it is right already (nothing is copied), else a converted one of the same length. Nulls
@@ -122,21 +123,12 @@ def _hint(type_: SqlType, error: Exception) -> str:
     if type_.kind in WORD_INTEGERS:
         low, high = type_.integer_range
         return f", which holds whole numbers from {low} to {high}"
-    match type_.kind:
-        case TypeKind.DECIMAL:
-            return f", which holds {type_.precision - type_.scale} digits before and {type_.scale} behind the point"
-        case TypeKind.TIMESTAMP | TypeKind.TIMESTAMPTZ:
-            return ", which holds whole microseconds"
-        case TypeKind.TIMESTAMP_S:
-            return ", which holds whole seconds"
-        case TypeKind.TIMESTAMP_MS:
-            return ", which holds whole milliseconds"
-        case TypeKind.TIMESTAMP_NS:
-            return ", which holds whole nanoseconds of the years 1677 to 2262"
-        case TypeKind.UUID:
-            return "; write it as 8-4-4-4-12 hexadecimal digits"
-        case _:
-            return " without loss"
+    if type_.kind is TypeKind.DECIMAL:
+        return f", which holds {type_.precision - type_.scale} digits before and {type_.scale} behind the point"
+    if type_.kind is TypeKind.UUID:
+        return "; write it as 8-4-4-4-12 hexadecimal digits"
+    unit = _WHOLE.get(type_.kind)
+    return " without loss" if unit is None else f", which holds whole {unit}"
 
 
 def _conversion(source: pa.DataType, type_: SqlType) -> Callable[[pa.Array], pa.Array] | None:
@@ -212,11 +204,7 @@ _Convert: TypeAlias = Callable[[pa.Array], pa.Array]
 def _to_number(source: pa.DataType, type_: SqlType, exact: _Convert, one_by_one: _Convert) -> _Convert | None:
     """As :func:`_conversion`, to a number or BOOLEAN.
 
-    Args:
-        source: The type of the data.
-        type_: The type wanted.
-        exact: Arrow's own conversion.
-        one_by_one: That of Python values.
+    ``exact`` is Arrow's own conversion, and ``one_by_one`` that of Python values.
     """
     is_boolean = type_.kind is TypeKind.BOOLEAN
 
@@ -422,7 +410,7 @@ def _timestamps(target: pa.DataType) -> Callable[[pa.Array], pa.Array]:
         if pa.types.is_date(array.type) or array.type.unit in ("ns", target.unit):
             return convert(array)  # pandas' last nanosecond is a day in 2262
         numbers = array.cast(pa.int64())
-        is_infinite = pc.or_(pc.equal(numbers, _INFINITE), pc.equal(numbers, -_INFINITE))
+        is_infinite = pc.or_(pc.equal(numbers, INFINITE), pc.equal(numbers, -INFINITE))
         if not pc.any(is_infinite).as_py():
             return convert(array)
         finite = convert(pc.if_else(is_infinite, pa.scalar(None, array.type), array))

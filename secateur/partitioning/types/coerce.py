@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from secateur.errors import DataError
+from secateur.partitioning.types.calendar import INFINITE
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import below_power_of_ten, fits, rescaled
 from secateur.partitioning.types.json_text import check_json, json_of
@@ -41,14 +42,24 @@ _NUMBER_TEXT: Final = re.compile(
 )
 """Python reads more as a number: digits of other scripts, and underscores, which DuckDB refuses."""
 UUID_TEXT: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_DAY: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_CLOCK: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
+CERTAIN_TEXTS: Final = {
+    TypeKind.BOOLEAN: re.compile(r"true|false"),
+    TypeKind.DECIMAL: re.compile(r"[+-]?[0-9]{1,37}(?:\.[0-9]{1,37})?"),
+    TypeKind.DATE: re.compile(_DAY),
+    TypeKind.TIME: re.compile(_CLOCK),
+    TypeKind.TIMESTAMP: re.compile(f"{_DAY}(?:[ T]{_CLOCK})?"),
+    TypeKind.TIMESTAMPTZ: re.compile(f"{_DAY}(?:[ T]{_CLOCK}(?:Z|[+-][0-9]{{2}}(?::[0-9]{{2}})?)?)?"),
+    TypeKind.UUID: UUID_TEXT,
+}
+"""The texts of which it is certain which value of a type they spell, if any: DuckDB reads them as we do."""
 FINER_TEXT: Final = re.compile(r"[.,]\d{6}0*[1-9]")
 """What texts have of which Python's ``fromisoformat`` cuts off a fraction of a microsecond."""
 _NANOSECOND_TEXT: Final = re.compile(r"([.,]\d{6})(\d+)")
 _NANOSECONDS: Final = np.dtype("datetime64[ns]")
 _NO_NANOSECOND: Final = "it is not a whole number of nanoseconds in the years 1677 to 2262"
 _EPOCH: Final = datetime(1970, 1, 1)
-_INFINITE: Final = 2**63 - 1
-"""The nanoseconds of DuckDB's infinity, and with a minus sign those of the other."""
 _PARTS_OF_INTERVAL: Final = frozenset({"months", "days", "nanoseconds"})
 _MISSING: Final = frozenset({"NAType", "NaTType"})
 PLAIN_CLASSES: Final = frozenset({bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID})
@@ -72,10 +83,7 @@ class _CannotError(ValueError):
 def coerce(value: Any, type_: SqlType, *, column: str | None = None) -> Any:
     """Convert one value to the canonical form of a type.
 
-    Args:
-        value: Any Python or numpy scalar; None stays None.
-        type_: The column's type.
-        column: The column's name, for the message.
+    None stays None. The message names the ``column``.
 
     Returns:
         The canonical value. Cost: under 1 microsecond when it is canonical already.
@@ -113,8 +121,7 @@ def uncertain_finder(columns: Iterable[tuple[SqlType, bool]]) -> Callable[[Seque
     It takes values by column, and returns the number of columns if there is none. :func:`coerce` decides of such a
     value. To be made once for some columns. Cost: a twentieth of a microsecond for each value.
 
-    Args:
-        columns: The type of each, and whether it may be NULL.
+    Of each column it is told the type, and whether it may be NULL.
     """
     known = [
         (type_.value_class, _integer_range(type_) if type_.is_integer else None, nullable)
@@ -149,9 +156,14 @@ def check_finite(number: float, given: Any) -> None:
         raise _CannotError("it is too large for the type")
 
 
+def package_of(kind: type) -> str:
+    """The package of a class, whichever of its modules has it: those of pandas moved with version 3."""
+    return kind.__module__.partition(".")[0]
+
+
 def is_missing(kind: type) -> bool:
     """Whether it is the type of pandas' own value for a missing one; told by its name, without pandas."""
-    return kind.__name__ in _MISSING and kind.__module__.partition(".")[0] == "pandas"
+    return kind.__name__ in _MISSING and package_of(kind) == "pandas"
 
 
 def _convert(value: Any, type_: SqlType) -> Any:
@@ -377,7 +389,7 @@ def _to_nanoseconds(value: Any) -> np.datetime64:
     beyond = 0
     if isinstance(value, np.datetime64):
         exact = value.astype(_NANOSECONDS)
-        if np.isnat(value) or exact.astype(value.dtype) != value or abs(exact.astype(np.int64)) >= _INFINITE:
+        if np.isnat(value) or exact.astype(value.dtype) != value or abs(exact.astype(np.int64)) >= INFINITE:
             raise _CannotError(_NO_NANOSECOND)
         return exact
     if isinstance(value, str) and (finer := _NANOSECOND_TEXT.search(value)):
@@ -390,7 +402,7 @@ def _to_nanoseconds(value: Any) -> np.datetime64:
         value = datetime.combine(value.date(), value.timetz())
     since = _to_timestamp(value) - _EPOCH
     total = ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000 + beyond
-    if abs(total) >= _INFINITE:
+    if abs(total) >= INFINITE:
         raise _CannotError(_NO_NANOSECOND)
     return np.datetime64(total, "ns")
 

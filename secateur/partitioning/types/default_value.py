@@ -57,13 +57,7 @@ FUNCTIONS: Final[Mapping[str, frozenset[TypeKind]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DefaultValue:
-    """A default.
-
-    Attributes:
-        text: Its text.
-        type: The type of the column.
-        constant: The value of a constant; None for a function.
-    """
+    """A default of a column; its constant is None where it is a function."""
 
     text: str
     type: SqlType
@@ -90,9 +84,7 @@ class DefaultValue:
     def values(self, count: int, now: datetime) -> list[Any]:
         """Canonical values for some rows of a statement: each row gets a UUID of its own, and all the same moment.
 
-        Args:
-            count: The number of rows.
-            now: The time at which the statement started, in UTC.
+        The statement started at ``now``, in UTC.
         """
         make = _RANDOM.get(self.text)
         if make is None:

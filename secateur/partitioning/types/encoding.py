@@ -38,6 +38,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from secateur.errors import InternalError
+from secateur.partitioning.types.arrow_layout import fixed_width
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.counting import Counting, counting_of
 from secateur.partitioning.types.decimals import unscaled
@@ -51,7 +52,8 @@ _EPOCH: Final = datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NARROW_PRECISION_MAX: Final = 18
 _UUID_TEXT_BYTES: Final = 36
-_HEX: Final = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
+_WORD_PAIR: Final = np.dtype((np.uint64, 2))
+_SIXTEEN_BYTES: Final = np.dtype((np.uint8, 16))
 _UUID_DASHES: Final = (8, 13, 18, 23)
 _UUID_DIGITS: Final = np.array([i for i in range(_UUID_TEXT_BYTES) if i not in _UUID_DASHES])
 
@@ -167,11 +169,7 @@ def _decimal_encoder(type_: SqlType) -> Callable[[Decimal], bytes]:
 
 
 def encode_array(array: pa.Array, type_: SqlType) -> EncodedColumn:
-    """Encode an Arrow array of a partitioning column.
-
-    Args:
-        array: One chunk, of exactly ``type_.arrow``.
-        type_: The column's type.
+    """Encode an Arrow array of a partitioning column: one chunk, of exactly ``type_.arrow``.
 
     Returns:
         One encoding per row. Integers, dates, timestamps, strings and binaries are views of the Arrow buffers: nothing
@@ -209,29 +207,14 @@ def _valid_mask(array: pa.Array) -> npt.NDArray[np.bool_] | None:
     return mask
 
 
-def fixed_width(array: pa.Array, dtype: Any) -> npt.NDArray[Any]:
-    """Return the values buffer of a fixed-width array as a numpy view, without copying; null slots are arbitrary."""
-    buffer = array.buffers()[1]
-    if buffer is None or len(array) == 0:
-        return np.empty(0, dtype=dtype)
-    return np.frombuffer(buffer, dtype=dtype, count=len(array), offset=array.offset * np.dtype(dtype).itemsize)
-
-
 def decimal_words(array: pa.Array) -> npt.NDArray[np.uint64]:
     """The unscaled 128-bit integers of a decimal128 array as uint64 of shape (rows, 2): low word, high word."""
-    buffer = array.buffers()[1]
-    if buffer is None or len(array) == 0:
-        return np.empty((0, 2), dtype=np.uint64)
-    return np.frombuffer(buffer, dtype=np.uint64, count=2 * len(array), offset=16 * array.offset).reshape(-1, 2)
+    return fixed_width(array, _WORD_PAIR)
 
 
 def uuid_bytes(array: pa.Array) -> npt.NDArray[np.uint8]:
     """The bytes of a UUID array as uint8 of shape (rows, 16), most significant first."""
-    storage = array.storage
-    buffer = storage.buffers()[1]
-    if buffer is None or len(storage) == 0:
-        return np.empty((0, 16), dtype=np.uint8)
-    return np.frombuffer(buffer, dtype=np.uint8, count=16 * len(storage), offset=16 * storage.offset).reshape(-1, 16)
+    return fixed_width(array.storage, _SIXTEEN_BYTES)
 
 
 def _encode_binary(array: pa.Array) -> ByteKeys:
@@ -247,10 +230,7 @@ def _encode_binary(array: pa.Array) -> ByteKeys:
 def _encode_uuids(array: pa.Array) -> ByteKeys:
     raw = uuid_bytes(array)
     text = np.full((len(raw), _UUID_TEXT_BYTES), ord("-"), dtype=np.uint8)
-    digits = np.empty((len(raw), 32), dtype=np.uint8)
-    digits[:, 0::2] = raw >> 4
-    digits[:, 1::2] = raw & 15
-    text[:, _UUID_DIGITS] = _HEX[digits]
+    text[:, _UUID_DIGITS] = np.frombuffer(raw.tobytes().hex().encode(), np.uint8).reshape(-1, 32)
     starts = np.arange(len(raw), dtype=np.int64) * _UUID_TEXT_BYTES
     return ByteKeys(text.reshape(-1), starts, np.full(len(raw), _UUID_TEXT_BYTES, dtype=np.int64), _valid_mask(array))
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from secateur.errors import DataError
 from secateur.partitioning.types.arrow_layout import has_invalid_keys, interval_cells, list_elements, map_entries
+from secateur.partitioning.types.calendar import INFINITE
 from secateur.partitioning.types.cast import scalar_text
 from secateur.partitioning.types.column_type import TypeKind
 from secateur.partitioning.types.result_type import Constructor, ResultType
@@ -32,7 +33,6 @@ _DAY: Final = 86_400 * 10**6
 _PER_MICROSECOND: Final = {"us": 1, "ns": 1000}
 _PER_UNIT: Final = {"s": 10**6, "ms": 1000}
 """The microseconds of the units that reach years which DuckDB has not."""
-_INFINITE: Final = 2**63 - 1
 _TEXT_SHOWN_MAX: Final = 80
 _TYPES_CACHED_MAX: Final = 1024
 
@@ -106,10 +106,6 @@ def check_held(column: pa.ChunkedArray, name: str) -> None:
 
     Values inside of lists, structs and maps are checked too.
 
-    Args:
-        column: Any Arrow column.
-        name: Its name, for the message.
-
     Raises:
         DataError: It has such a value. Cost: nothing for a type that cannot have such values.
     """
@@ -169,8 +165,8 @@ def _check_times(array: pa.Array, name: str) -> None:
 
 def _check_years(array: pa.Array, name: str) -> None:
     present = array.drop_null().view(pa.int64()).to_numpy()
-    last = _INFINITE // _PER_UNIT[array.type.unit]
-    if ((np.abs(present) > last) & (np.abs(present) != _INFINITE)).any():
+    last = INFINITE // _PER_UNIT[array.type.unit]
+    if ((np.abs(present) > last) & (np.abs(present) != INFINITE)).any():
         raise DataError(
             f"column {name!r} has an instant in a year that timestamps here do not have: they reach from 290308 BC to"
             " 294247",
@@ -198,10 +194,7 @@ def check_texts(rows: pa.Table | pa.RecordBatch, first_row: int = 1) -> None:
 def check_texts_of_column(column: pa.ChunkedArray | pa.Array, name: str, first_row: int = 1) -> None:
     """Check a column, at every depth.
 
-    Args:
-        column: Any Arrow column.
-        name: Its name, for the message.
-        first_row: The number of the first row among the caller's rows, for the message; it counts from 1.
+    Messages have the number of the row among the caller's, of which ``first_row`` is the first; they count from 1.
 
     Raises:
         DataError: It has a text that is not UTF-8. Cost: some 40 ns a text; nothing for a column without texts.

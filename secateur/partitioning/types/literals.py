@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.errors import DataError
-from secateur.partitioning.types.coerce import coerce
+from secateur.partitioning.types.coerce import CERTAIN_TEXTS, coerce
 from secateur.partitioning.types.column_type import SqlType, TypeKind
 from secateur.partitioning.types.decimals import DOUBLE_INTEGER_MAX
 
@@ -196,11 +196,7 @@ def _scalar(token: str, type_: SqlType) -> Any:
             return coerce(_unquoted(token) if token.startswith("'") else token, type_)
 
 
-_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
-_TIME: Final = re.compile(r"\d{2}:\d{2}:\d{2}(\.\d{1,6})?")
-_TIMESTAMP: Final = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?)?")
-_TIMESTAMPTZ: Final = re.compile(_TIMESTAMP.pattern + r"(Z|[+-]\d{2}:\d{2}|[+-]00)?")
-_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_COMPARED: Final = {TypeKind.DATE, TypeKind.TIME, TypeKind.TIMESTAMP, TypeKind.TIMESTAMPTZ, TypeKind.UUID}
 _SCALE_IN_DOUBLE_MAX: Final = 22
 """DuckDB divides the digits of a decimal literal by a power of ten. Up to DOUBLE_INTEGER_MAX and this power both are
 exact doubles, and the quotient is the literal's nearest double.
@@ -220,24 +216,12 @@ def double_of(value: int | Decimal, type_: SqlType) -> float | None:
 
 
 def value_of_text(text: str, type_: SqlType) -> Any:
-    """Return the value of a text that is compared with a type, or None if only DuckDB knows how it is read.
-
-    Raises:
-        ValueError: It has the form of a value, and is none.
-    """
-    match type_.kind:
-        case TypeKind.VARCHAR:
-            return text
-        case TypeKind.DATE if _DATE.fullmatch(text):
-            return date.fromisoformat(text)
-        case TypeKind.TIME if _TIME.fullmatch(text):
-            return time.fromisoformat(text)
-        case TypeKind.TIMESTAMP if _TIMESTAMP.fullmatch(text):
-            return datetime.fromisoformat(text)
-        case TypeKind.TIMESTAMPTZ if _TIMESTAMPTZ.fullmatch(text):
-            moment = datetime.fromisoformat(text)
-            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-        case TypeKind.UUID if _UUID.fullmatch(text):
-            return UUID(text)
-        case _:
-            return None
+    """Return the value of a text that is compared with a type, or None if only DuckDB knows how it is read."""
+    if type_.kind is TypeKind.VARCHAR:
+        return text
+    if type_.kind not in _COMPARED or not CERTAIN_TEXTS[type_.kind].fullmatch(text):
+        return None
+    try:
+        return coerce(text, type_)
+    except DataError:  # no day of the calendar, or an instant that Python has in its own zone alone
+        return None

@@ -8,7 +8,6 @@ are not canonical: it cuts off the fraction of a number and the time of a day wi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -16,12 +15,12 @@ from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from secateur.errors import DataError
-from secateur.partitioning.types.coerce import UUID_TEXT, coerce, is_missing, rounded_floats
+from secateur.partitioning.types.arrow_layout import fixed_width, in_fixed_lists, spread
+from secateur.partitioning.types.coerce import CERTAIN_TEXTS, UUID_TEXT, coerce, is_missing, rounded_floats
 from secateur.partitioning.types.column_type import EXACT_INTEGERS, WORD_INTEGERS, SqlType, TypeKind
 from secateur.partitioning.types.decimals import unscaled
 from secateur.partitioning.types.json_text import is_json
@@ -52,17 +51,9 @@ _CAST_ALIKE: Final[dict[TypeKind, frozenset[type]]] = {
     TypeKind.TIMESTAMPTZ: frozenset({datetime, str}),
 }
 """Python types whose values DuckDB casts as :func:`~.coerce.coerce` converts them: those that it does not refuse. To
-have DuckDB cast them at the controller takes twenty times as long as all else that an INSERT of one row does."""
-_DAY: Final = r"\d{4}-\d\d-\d\d"
-_TIME: Final = r"\d\d:\d\d:\d\d(?:\.\d{1,6})?"
-_TEXTS: Final = {
-    TypeKind.UUID: UUID_TEXT,
-    TypeKind.DATE: re.compile(_DAY, re.ASCII),
-    TypeKind.TIME: re.compile(_TIME, re.ASCII),
-    TypeKind.TIMESTAMP: re.compile(f"{_DAY}[ T]{_TIME}", re.ASCII),
-    TypeKind.TIMESTAMPTZ: re.compile(rf"{_DAY}[ T]{_TIME}(?:Z|[+-]\d\d(?::\d\d)?)?", re.ASCII),
-}
-"""The texts that are taken so, as ISO 8601 has them: of some others the cast makes something else."""
+have DuckDB cast them at the controller takes twenty times as long as all else that an INSERT of one row does. Of texts,
+they are those of which that is certain."""
+_UUID_TEXT_BYTES: Final = 36
 
 
 def as_they_stand(values: list[Any], column_type: SqlType, *, column: str | None = None) -> pa.Array | None:
@@ -102,12 +93,8 @@ def _fixed_lists(values: list[Any], type_: SqlType, column: str | None) -> pa.Ar
     floats = rounded_floats(np.array(given, np.float64).reshape(-1), type_.element)
     if floats is None:
         return None
-    is_null = pa.array([value is None for value in values], pa.bool_())
-    elements = pa.array(floats)
-    if len(given) < len(values):
-        valid = np.repeat(~is_null.to_numpy(zero_copy_only=False), type_.length)
-        elements = elements.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
-    return pa.FixedSizeListArray.from_arrays(elements, type=type_.arrow, mask=is_null)
+    like = pa.array([None if value is None else True for value in values], pa.bool_())
+    return in_fixed_lists(pa.array(floats), like, type_.arrow)
 
 
 def canonical_as_it_stands(value: Any, column_type: SqlType, *, column: str | None = None) -> Any:
@@ -135,7 +122,7 @@ def _is_cast_alike(value: Any, kind: TypeKind) -> bool:
         case time():
             return value.tzinfo is None
         case str():
-            return _TEXTS[kind].fullmatch(value) is not None
+            return CERTAIN_TEXTS[kind].fullmatch(value) is not None
         case _:
             return True
 
@@ -158,11 +145,8 @@ def _need_no_cast(values: list[Any], column_type: SqlType) -> bool:
 def column_of(values: Iterable[Any], type_: SqlType, *, name: str, first_row: int = 1) -> pa.Array:
     """Convert Python values to a column.
 
-    Args:
-        values: Any Python or numpy values; None, and pandas' NA and NaT, are NULL.
-        type_: The type wanted.
-        name: The column's name, for messages.
-        first_row: The number of the first value among the caller's rows, for messages; they count from 1.
+    The values are any of Python or numpy; None, and pandas' NA and NaT, are NULL. Messages have the column's name, and
+    the number of the value among the caller's rows, of which ``first_row`` is the first; they count from 1.
 
     Returns:
         The values as an array of exactly ``type_.arrow``.
@@ -227,15 +211,6 @@ def _offsets(values: Sequence[Any]) -> pa.Array:
     return pa.array(np.cumsum([0, *lengths]), pa.int32())
 
 
-_UUID_TEXT_BYTES: Final = 36
-_DASHES: Final = [8, 13, 18, 23]
-_DIGITS: Final = np.array([i for i in range(_UUID_TEXT_BYTES) if i not in _DASHES])
-_NOT_HEX: Final = 255
-_NIBBLE: Final = np.full(256, _NOT_HEX, dtype=np.uint8)
-_NIBBLE[list(b"0123456789abcdef")] = range(16)
-_NIBBLE[list(b"ABCDEF")] = range(10, 16)
-
-
 def wrap_uuids(array: pa.Array) -> pa.Array:
     """Take binary values of 16 bytes for UUIDs.
 
@@ -251,32 +226,15 @@ def parse_uuids(array: pa.Array) -> pa.Array:
     Raises:
         ValueError: A text is something else.
     """
-    present = array.drop_null().cast(pa.large_binary())
-    if not pc.all(pc.equal(pc.binary_length(present), _UUID_TEXT_BYTES), min_count=0).as_py():
+    present = array.drop_null()
+    if not pc.all(pc.match_substring_regex(present, rf"\A{UUID_TEXT.pattern}\z"), min_count=0).as_py():
         raise ValueError("a text is no UUID: 8-4-4-4-12 hexadecimal digits")
-    raw: npt.NDArray[np.uint8] = np.empty((0, 16), dtype=np.uint8)
-    if len(present):
-        _, offsets, data = present.buffers()
-        start = int(np.frombuffer(offsets, dtype=np.int64, count=1, offset=8 * present.offset)[0])
-        text = np.frombuffer(data, dtype=np.uint8, count=len(present) * _UUID_TEXT_BYTES, offset=start).reshape(
-            -1, _UUID_TEXT_BYTES
-        )
-        nibbles = _NIBBLE[text[:, _DIGITS]]
-        if (nibbles == _NOT_HEX).any() or (text[:, _DASHES] != ord("-")).any():
-            raise ValueError("a text is no UUID: 8-4-4-4-12 hexadecimal digits")
-        raw = (nibbles[:, 0::2] << np.uint8(4)) | nibbles[:, 1::2]
-    return pa.ExtensionArray.from_storage(pa.uuid(), _fixed_binary(raw, array))
-
-
-def _fixed_binary(raw: npt.NDArray[np.uint8], like: pa.Array) -> pa.Array:
-    """16-byte values, one per non-null row of ``like``, as an array with nulls where ``like`` has them."""
-    values = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(16), len(raw), [None, pa.py_buffer(np.ascontiguousarray(raw).tobytes())]
-    )
-    if like.null_count == 0:
-        return values
-    valid = like.is_valid().to_numpy(zero_copy_only=False)
-    return values.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
+    texts = fixed_width(present.cast(pa.large_binary()).cast(pa.binary(_UUID_TEXT_BYTES)), f"S{_UUID_TEXT_BYTES}")
+    raw = bytes.fromhex(texts.tobytes().replace(b"-", b"").decode())
+    values = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(present), [None, pa.py_buffer(raw)])
+    if array.null_count:
+        values = spread(values, array.is_valid().to_numpy(zero_copy_only=False))
+    return pa.ExtensionArray.from_storage(pa.uuid(), values)
 
 
 def decimals_of_floats(type_: SqlType) -> Callable[[pa.Array], pa.Array]:

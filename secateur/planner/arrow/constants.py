@@ -7,7 +7,6 @@ the range of a type, a decimal that its scale holds, a date or timestamp written
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -69,8 +68,7 @@ def cast_constant(constant: ConstantExpression, wanted: SqlType) -> ConstantExpr
         return constant
     match value:
         case str():
-            with suppress(ValueError):  # no date
-                found = value_of_text(value, wanted)
+            found = value_of_text(value, wanted)
         case bool() | float():
             pass
         case int() | Decimal() if wanted.is_float:

@@ -216,10 +216,7 @@ def _moment(text: str, type_: SqlType) -> Any:
     typed = _TYPED.fullmatch(text)
     if typed is not None and typed[1].upper() != type_.kind.name:
         raise _UncertainError
-    try:
-        value = value_of_text(_quoted(text if typed is None else typed[2]), type_)
-    except ValueError:  # no date
-        value = None
+    value = value_of_text(_quoted(text if typed is None else typed[2]), type_)
     if value is None or not text.isascii():
         raise _UncertainError
     return value
