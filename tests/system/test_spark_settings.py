@@ -62,7 +62,9 @@ def test_a_secret_is_found_where_the_functions_find_it(spark: SparkSession, monk
 
 def test_a_stream_of_changes_finds_the_secret_as_well(spark: SparkSession, tmp_path: Path) -> None:
     with secateur.start(members=1, runtime="embedded") as cluster, cluster.connect() as conn:
-        conn.execute("CREATE TABLE t (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 2 WITH (change_feed = true)")
+        conn.execute(
+            "CREATE TABLE t (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 2 WITH (change_feed = true)"
+        )
         conn.execute("INSERT INTO t VALUES (1), (2)")
         options = {"address": cluster.address, "changeFeed": "true", "startingPosition": "earliest"}
         changes = spark.readStream.format("secateur").options(**options).load("t")
