@@ -186,6 +186,20 @@ def test_a_cancelled_task_ends_its_work_on_every_member(filled: Cluster) -> None
     assert max(in_loop(filled, work)) < 5.0
 
 
+def test_a_result_whose_read_was_cancelled_does_not_look_read(filled: Cluster) -> None:
+    async def work(conn: aio.AsyncConnection) -> None:
+        cur = await conn.execute("SELECT range, repeat('x', 100) FROM range(8000000)")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await cur.fetch_arrow_table()
+        for fetch in (cur.fetchone, cur.fetchmany, cur.fetchall, cur.fetch_arrow_table):
+            with pytest.raises(JobCancelledError, match="CancelledError ended a wait for its rows"):
+                await fetch()
+        assert await (await cur.execute("SELECT 1")).fetchall() == [(1,)]
+
+    in_loop(filled, work)
+
+
 def test_time_outs_of_asyncio_and_of_the_call(filled: Cluster) -> None:
     async def work(conn: aio.AsyncConnection) -> None:
         with pytest.raises(TimeoutError):

@@ -60,6 +60,19 @@ def test_a_secret_is_found_where_the_functions_find_it(spark: SparkSession, monk
         assert read(spark).columns == ["id"]
 
 
+def test_a_stream_of_changes_finds_the_secret_as_well(spark: SparkSession, tmp_path: Path) -> None:
+    with secateur.start(members=1, runtime="embedded") as cluster, cluster.connect() as conn:
+        conn.execute(
+            "CREATE TABLE t (id BIGINT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 2 WITH (change_feed = true)"
+        )
+        conn.execute("INSERT INTO t VALUES (1), (2)")
+        options = {"address": cluster.address, "changeFeed": "true", "startingPosition": "earliest"}
+        changes = spark.readStream.format("secateur").options(**options).load("t")
+        sink = changes.writeStream.format("memory").queryName("seen").trigger(availableNow=True)
+        sink.option("checkpointLocation", str(tmp_path)).start().awaitTermination()
+        assert sorted(row.id for row in spark.table("seen").collect()) == [1, 2]
+
+
 @pytest.mark.slow  # nobody answers for ten seconds
 def test_a_wrong_address_fails_soon_and_a_cluster_that_was_found_is_waited_for(spark: SparkSession) -> None:
     def seconds_until_refused(address: str) -> float:
@@ -107,7 +120,9 @@ def test_only_the_processes_of_this_user_and_of_this_spark_are_answered(spark: S
     try:
         directory = Path(tempfile.gettempdir(), f"secateur-{os.getuid()}")
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
-        for files, answer in ((SparkFiles.getRootDirectory(), "hush"), ("/tmp/of/another", None)):
+        own = SparkFiles.getRootDirectory()
+        of_a_stream = f"{own}/streaming_job"
+        for files, answer in ((own, "hush"), (of_a_stream, "hush"), (f"{own}0", None), ("/tmp/of/another", None)):
             with socket.socket(socket.AF_UNIX) as channel:
                 channel.connect(str(directory / str(os.getpid())))
                 channel.sendall(json.dumps({"files": files, "address": "secateur://127.0.0.1:1"}).encode())

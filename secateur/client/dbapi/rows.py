@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from secateur.client.channel_pool import ChannelPool
-from secateur.errors import DataError, Error, MemberLostError, UnreachableError
+from secateur.errors import DataError, Error, JobCancelledError, MemberLostError, UnreachableError
 from secateur.partitioning.types.arrow_layout import leaves, map_leaf_types
 from secateur.partitioning.types.column_type import TypeKind, parse_type
 from secateur.partitioning.types.result_type import Constructor, ResultType, column_type_of, parse_result_type
@@ -62,7 +62,7 @@ class ResultStream:
         except BaseException as error:
             if isinstance(error, (MemberLostError, UnreachableError)):
                 error.safe_to_retry()  # the statement is a read, and may be repeated from its beginning
-            self._failure = error if isinstance(error, Error) else None
+            self._failure = error if isinstance(error, Error) else _interrupted(error)
             channel, self._channel = self._channel, None
             channel.close()  # the member then stops its work for it
             raise
@@ -82,6 +82,14 @@ class ResultStream:
             channel.close()
         else:
             self._pool.give_back(channel)
+
+
+def _interrupted(error: BaseException) -> JobCancelledError:
+    """What a result says once a wait for its rows was ended from outside, as of a task that was cancelled."""
+    return JobCancelledError(
+        f"the statement was cancelled: {type(error).__name__} ended a wait for its rows, and those that were not read"
+        " yet are lost; execute it again"
+    )
 
 
 Description: TypeAlias = tuple[str, str, None, None, int | None, int | None, bool | None]

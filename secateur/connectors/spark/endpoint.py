@@ -277,9 +277,10 @@ def _answer(files: str, address: str | None) -> Mapping[str, str] | None:
 
     A process that asks does not know its session. If several could be meant, one whose settings differ from those of
     the others is no answer: rows must not go to the cluster of another session. A secret may be tried at the address
-    that was given.
+    that was given. Streams, and sessions with artifacts of their own, have a directory below that of the application.
     """
-    if "pyspark.sql" not in sys.modules or directory_of_files() != files:
+    own = directory_of_files() if "pyspark.sql" in sys.modules else None
+    if own is None or not Path(files).is_relative_to(own):
         return None
     known: set[Endpoint | None] = set()
     for spark in _sessions():
