@@ -235,6 +235,7 @@ class Predicates:
                         "1.5",
                         "2.0",
                         "'3'",
+                        "'2.4'",
                         "1 + 1",
                         "2e0",
                         "CAST(2 AS SMALLINT)",
@@ -266,6 +267,7 @@ class Predicates:
                     [
                         f"DATE '{day}'",
                         f"'{day}'",
+                        f"'{day} 12:00:00'",
                         f"TIMESTAMP '{day} 00:00:00'",
                         f"TIMESTAMP '{day} 12:00:00'",
                         "DATE '2024-01-01' + 2",

@@ -52,6 +52,30 @@ def test_insert_and_load_and_upsert_make_ranges(conn: secateur.Connection, days:
     assert conn.execute(f"SELECT count(*), count(DISTINCT day) FROM {days}").fetchall() == [(12, 3)]
 
 
+@pytest.mark.parametrize("returning", ["", " RETURNING id"])
+def test_an_upsert_makes_ranges_beside_the_only_one_that_is_there(
+    conn: secateur.Connection, table_name: str, returning: str
+) -> None:
+    conn.execute(
+        f"CREATE TABLE {table_name} (day DATE, id BIGINT, n INTEGER, PRIMARY KEY (day, id)) PARTITION BY RANGE (day)"
+        " EVERY INTERVAL 1 DAY"
+    )
+    conn.execute(f"INSERT INTO {table_name} VALUES (DATE '2024-01-01', 1, 1)")
+    upserted = conn.execute(
+        f"INSERT INTO {table_name} VALUES (?, 1, 1), (?, 2, 1), (?, 3, 1) ON CONFLICT (day, id)"
+        f" DO UPDATE SET n = {table_name}.n + excluded.n{returning}",
+        [FIRST, FIRST + timedelta(days=1), FIRST],
+    )
+    assert sorted(upserted.fetchall()) == [(1,), (2,), (3,)] if returning else upserted.rowcount == 3
+    assert conn.execute(f"SELECT id, n FROM {table_name} ORDER BY id").fetchall() == [(1, 2), (2, 1), (3, 1)]
+    conn.execute(
+        f"MERGE INTO {table_name} AS t USING (VALUES (CAST(? AS DATE), 1), (CAST(? AS DATE), 5)) AS s(day, id)"
+        " ON t.day = s.day AND t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (day, id, 9)",
+        [FIRST, FIRST + timedelta(days=4)],
+    )
+    assert conn.execute(f"SELECT id, n FROM {table_name} ORDER BY id").fetchall() == [(2, 1), (3, 1), (5, 9)]
+
+
 def test_a_table_with_so_many_ranges_that_they_travel_apart_gets_more(conn: secateur.Connection, days: str) -> None:
     conn.table(days).load(rows(0, RANGES_INLINE_MAX + 1))
     conn.table(days).load(rows(RANGES_INLINE_MAX + 1, RANGES_INLINE_MAX + 5))

@@ -58,6 +58,11 @@ QUERIES: Final[list[tuple[str, Sequence[Any]]]] = [
     ("SELECT k FROM {} WHERE ts = ? OR tz = ?", ZONES),
     ("SELECT k FROM {} WHERE k = ANY(?)", LISTS[:5]),
     ("SELECT k FROM {} WHERE k = ? + 1", (*SCALES, *WIDTHS)),
+    ("SELECT k FROM {} WHERE k BETWEEN ? AND 5.5", (*SCALES, "2.4", 2, 1.5)),
+    ("SELECT k FROM {} WHERE i + 1 BETWEEN '1.4' AND ?", (2, Decimal("2.5"), "2.4", 2.5)),
+    ("SELECT k FROM {} WHERE ts::DATE BETWEEN ? AND TIMESTAMP '2024-01-02 12:00:00'", ("2024-01-01 01:00:00", *ZONES)),
+    ("SELECT k FROM {} WHERE ts::DATE BETWEEN '2024-01-01 01:00:00' AND ?", (ZONES[0].date(), *ZONES, "2024-01-02")),
+    ("SELECT k FROM {} WHERE ts BETWEEN '2024-01-01 06:00:00+05' AND ?", ZONES),
     ("DESCRIBE SELECT v, ? FROM {}", (*SCALES, *WIDTHS[:2])),
 ]
 

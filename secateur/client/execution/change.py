@@ -301,11 +301,15 @@ class _CoordinatedChange(ChangeExecution[CoordinatedChange[SelectStatement]]):
                 return outcome
         values = values_of(change.select, self.call.params, self.call.started)
         partition = _only_partition(change.select, values) if change.is_single_partition else None
-        if partition is None:
-            self.check_not_made()
-            return self._change_table(values)
-        # The key says where the row of an INSERT is or goes, which is no matter of pruning, as for INSERT OR REPLACE.
-        return self.change_one_partition(change.select, partition, values, ROW_CHANGES, pruning=True)
+        if partition is not None:
+            # The key says where a row of an INSERT is or goes: that is no matter of pruning, as in INSERT OR REPLACE.
+            try:
+                return self.change_one_partition(change.select, partition, values, ROW_CHANGES, pruning=True)
+            except errors.NoRangeError:  # of another row than those that are in the partition
+                if not change.table.scheme.makes_ranges:
+                    raise
+        self.check_not_made()
+        return self._change_table(values)
 
     def _change_row(self, row: SelectStatement, operation: str) -> ChangeResult | None:
         """Have the primary of a row change it and answer with RETURNING; None where it did nothing, and cannot.

@@ -28,7 +28,7 @@ from secateur.planner.tree import expressions as ex
 from secateur.planner.tree import relations as rel
 from secateur.planner.tree.columns import expressions_of, relations_in
 from secateur.planner.tree.comparisons import CONTAINS
-from secateur.planner.tree.expression_sql import BoundText
+from secateur.planner.tree.expression_sql import BoundText, is_of_between
 from secateur.planner.tree.relations import AnyRelation
 from secateur.planner.tree.rewriting import cast_of, conditions_of, parts
 from secateur.protocol.codec import json_decoder
@@ -231,12 +231,14 @@ def _apart(relation: rel.AnyRelation) -> list[ex.AnyExpression]:
 def _inside(node: ex.AnyExpression, place: _Place, text: BoundText) -> _Place:
     """The use of the parts of a node."""
     match node:
+        case ex.Call() if is_of_between(node) and (text.is_between_open or any(map(text.is_typed, parts(node)))):
+            return _Place.FREE
         case ex.Call() if node.type.startswith("COMPARE_") or node.name in CONTAINS:
             return _Place.COMPARED
         case ex.BoundOperation(type="COMPARE_IN" | "COMPARE_NOT_IN") | ex.Written(sql="({0} = ANY({1}))"):
             return _Place.COMPARED
         case ex.Call() if cast_of(node) is not None:
-            return place if text.is_implicit(node) else _Place.CAST
+            return place if text.is_implicit(node) or text.is_typed(node) else _Place.CAST
         case _ if text.has_cast(node):
             return _Place.CAST
         case ex.Call() if place is _Place.COMPARED:

@@ -13,11 +13,12 @@ from secateur.engine.kernels.duckdb.kernel import default_kernel
 from secateur.partitioning.types.sql_text import folded, quoted, text_literal, unquoted
 from secateur.planner.tree import expressions as ex
 from secateur.planner.tree.comparisons import NAMES
-from secateur.planner.tree.rewriting import cast_of, parts, within
+from secateur.planner.tree.rewriting import cast_of, parts, uncast, within
 from secateur.planner.tree.types import LogicalType, StructInfo
 
 COMPARISONS: Final = {**NAMES, "COMPARE_NOTEQUAL": "<>"}
 """The sign of each comparison."""
+_HALVES: Final = frozenset({"COMPARE_GREATERTHANOREQUALTO", "COMPARE_LESSTHANOREQUALTO"})
 _LITERAL: Final = re.compile(r"'(?:[^']|'')*'|[-+( ]*[0-9.]+(?:e[-+]?[0-9]+)?\)*|\$\w+|true|false|NULL")
 _WINDOWS: Final = {"WINDOW_RANK_DENSE": "dense_rank"}
 """The window functions whose names are not in the types of their calls."""
@@ -232,6 +233,13 @@ def _words() -> frozenset[str]:
     return frozenset(answer.column("keyword_name").to_pylist())
 
 
+def is_of_between(node: ex.AnyExpression) -> bool:
+    """Whether a node is a BETWEEN, or one of the two comparisons that DuckDB makes of it, which have no place."""
+    if not isinstance(node, ex.Call):
+        return False
+    return node.type == "COMPARE_BETWEEN" or (node.query_location is None and node.type in _HALVES)
+
+
 class Unprintable(Exception):  # noqa: N818 - not an error: such a query stays as the user wrote it
     """A node has no text."""
 
@@ -304,20 +312,33 @@ class BoundText:
         parameters: Where it has the parameters, as offset and length: one that is elsewhere is in a cast of the user's.
         references: Where it names the column that DuckDB casts there, as offset and length. What else may be there has
             a cast of its own: an alias of ``ts::DATE``, or ``date(ts)``.
+        between: Where it has the sides of a BETWEEN that get their type from the side that they are not compared with:
+            ``k BETWEEN '2.4' AND 2.7`` compares decimals, and ``k >= '2.4'`` integers.
+        is_between_open: Whether a side of a BETWEEN is a text that becomes what the other sides are, whose types decide
+            then.
     """
 
     text: bytes = b""
     parameters: frozenset[tuple[int, int]] = frozenset()
     references: frozenset[ex.Place] = frozenset()
+    between: frozenset[ex.Place] = frozenset()
+    is_between_open: bool = False
 
     @classmethod
     def of(
         cls, text: str, parameters: frozenset[tuple[int, int]], expressions: Iterable[ex.AnyExpression]
     ) -> BoundText:
         """A text with the references in it."""
+        nodes = [node for expression in expressions for node in within(expression)]
         bound = cls(text.encode(), parameters)
-        casts = (cast for expression in expressions for cast in within(expression) if cast_of(cast) is not None)
-        return replace(bound, references=frozenset(cast.place for cast in casts if bound._names_column(cast)))
+        references = (node.place for node in nodes if cast_of(node) is not None and bound._names_column(node))
+        bound = replace(bound, references=frozenset(references))
+        halves = [parts(node) for node in nodes if is_of_between(node)]
+        if not any(bound._is_untyped(side) for half in halves for side in half):
+            return bound
+        sides = (side for half in halves if bound._is_added(half[0]) for side in half)
+        between = (side.place for side in sides if bound._is_added(side) or bound._is_untyped(side))
+        return replace(bound, between=frozenset(between), is_between_open=True)
 
     def written(self, node: ex.AnyExpression) -> bytes:
         """What stands in the place of a node; nothing where it has none."""
@@ -326,7 +347,11 @@ class BoundText:
 
     def is_bare(self, node: ex.AnyExpression) -> bool:
         """Whether a node is a parameter that the user has not cast: its value has a type of its own."""
-        return isinstance(node, ex.BoundParameter) and node.place in self.parameters
+        return isinstance(node, ex.BoundParameter) and node.place in self.parameters and not self.is_typed(node)
+
+    def is_typed(self, node: ex.AnyExpression) -> bool:
+        """Whether a node may get its type from a side of a BETWEEN that it is not compared with."""
+        return node.query_location is not None and node.place in self.between
 
     def is_tried(self, node: ex.AnyExpression) -> bool:
         """Whether the user's text has TRY_CAST in the place of a node."""
@@ -354,8 +379,20 @@ class BoundText:
         """Whether DuckDB's binder made a cast, and makes it again when it binds the expression without it."""
         if cast.name != "__cast" or cast.function_data["try_cast"] or cast.query_location is None:
             return False
+        if self.is_typed(cast):
+            return False
         (child,) = cast.children
         return cast.place in self.references if isinstance(child, ex.InputColumn) else cast.place == child.place
+
+    def _is_added(self, node: ex.AnyExpression) -> bool:
+        return isinstance(node, ex.Call) and self.is_implicit(node)
+
+    def _is_untyped(self, node: ex.AnyExpression) -> bool:
+        """Whether a node is a text that DuckDB makes of what type is needed: a literal, or a parameter."""
+        if isinstance(node, ex.BoundParameter):
+            return self.written(node).startswith(b"$")
+        inner = uncast(node) if self._is_added(node) else node
+        return isinstance(inner, ex.BoundConstant) and inner.return_type.id == "VARCHAR"
 
     def _names_column(self, cast: ex.AnyExpression) -> bool:
         """Whether in the place of a cast stands the name of the column in it, or the aggregate that it is named after.
