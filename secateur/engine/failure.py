@@ -10,11 +10,12 @@ import secateur
 from secateur.errors import Error, JobFailedError, MemberLostError
 
 
-def located(error: Exception, vertex: str, member: str, doing: str) -> Error:
+def located(error: BaseException, vertex: str, member: str, doing: str) -> Error:
     """Return the error with the place where it happened: the vertex, the member, and the call that the engine made.
 
     An error of our tree keeps its class, so that the client can act on it (retry after ``TopologyChangedError``). Any
-    other exception was raised by user code and becomes :class:`JobFailedError` with the user's traceback.
+    other exception was raised by user code and becomes :class:`JobFailedError` with its traceback: ``SystemExit``
+    and ``CancelledError`` too, which would end the event loop of the member, or pass it by.
     """
     place = {"vertex": vertex, "member": member}
     if isinstance(error, Error):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 
@@ -207,6 +208,19 @@ def test_an_exception_of_the_user_names_vertex_and_member(conn: secateur.Connect
     frames = [line for line in note.splitlines() if line.lstrip().startswith("File ")]
     assert [frame.rpartition(", in ")[2] for frame in frames] == ["broken"]  # none of ours
     assert job.status is secateur.JobStatus.FAILED
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()], ids=repr)
+def test_what_would_end_a_process_ends_the_job_alone(
+    conn: secateur.Connection, events: str, raised: BaseException
+) -> None:
+    def leaves(batch: pa.RecordBatch) -> pa.RecordBatch:
+        raise raised
+
+    job = conn.submit(job_of(reading(), map_batches(leaves)), secateur.JobConfig())
+    with pytest.raises(JobFailedError, match=f"failed in process.*{type(raised).__name__}"):
+        job.result(timeout_s=30)
+    assert conn.execute("SELECT 1").fetchall() == [(1,)]
 
 
 class Endless(Processor):

@@ -191,7 +191,7 @@ class Execution:
                 self._tasklets += tasklets
                 for index, tasklet in enumerate(tasklets):
                     tasklet.init(self._processor_context(vertex, index, tasklet))
-            except Exception as error:
+            except BaseException as error:
                 raise located(error, vertex.name, self.plan.member, "its supplier's init() and get()") from error
 
     def _prepared_in_thread(self, future: asyncio.Future[None]) -> None:
@@ -294,7 +294,7 @@ class Execution:
                 try:
                     with self._logged(vertex):
                         supplier.close(self._error)
-                except Exception as error:
+                except BaseException as error:
                     first.append(located(error, vertex, self.plan.member, "its supplier's close()"))
 
         if all(supplier.close_is_cooperative for _, supplier in self._suppliers):

@@ -182,7 +182,7 @@ class Tasklet:
         try:
             with self._logged():
                 self._processor.init(self._outbox, context)
-        except Exception as error:
+        except BaseException as error:
             self._note_failure("init()", error)
             raise located(error, self.vertex, self._owner.member, "init()") from error
 
@@ -221,7 +221,7 @@ class Tasklet:
             return
         try:
             verdict = self._step()
-        except Exception as error:
+        except BaseException as error:
             self._note_failure(self._doing, error)
             self._owner.on_failed(located(error, self.vertex, self._owner.member, self._doing))
             return
@@ -280,14 +280,14 @@ class Tasklet:
         try:
             with self._logged():
                 self._processor.close()
-        except Exception as error:
+        except BaseException as error:
             return located(error, self.vertex, self._owner.member, "close()")
         return None
 
     def _logged(self) -> AbstractContextManager[None]:
         return contextlib.nullcontext() if self._scope is None else self._scope.entered()
 
-    def _note_failure(self, doing: str, error: Exception) -> None:
+    def _note_failure(self, doing: str, error: BaseException) -> None:
         if self._scope is not None:
             self._scope.note_failure(doing, error)
 
