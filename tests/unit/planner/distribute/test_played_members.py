@@ -22,6 +22,7 @@ from secateur.planner import CostModel, Estimate
 from secateur.planner.binding import BoundPlan, normalised
 from secateur.planner.distribute import Distributor, Draft, Exchanges, NotDivided
 from secateur.planner.tree import BoundText, columns_read
+from secateur.planner.tree.columns import expressions_of, relations_in
 
 MEMBERS = 3
 # Rows are left out, computed first and sent once each wherever that is right.
@@ -120,7 +121,8 @@ def test_stages_answer_as_the_query(path: Path, model: str, is_large: bool) -> N
             continue
         root = normalised(plan)
         names = sorted({name for name, _ in columns_read(root)})
-        played = PlayedMembers(duck, BoundPlan(plan, BoundText(sql.encode())), names)
+        written = (one for relation in relations_in(plan) for one in expressions_of(relation))
+        played = PlayedMembers(duck, BoundPlan(plan, BoundText.of(sql, frozenset(), written)), names)
         scans = {name: played.scan(name) for name in names}
         estimates = {name: played.estimate(name) for name in names}
         try:
