@@ -174,7 +174,9 @@ class Exchanges:
         last = len(self.drafts) - 1
         if not is_same_again(draft.relation):
             return last
-        text = self._text(draft.relation, lambda name: quoted(self.twins.get(name, name)))
+        text = draft.sql
+        if any(self.twins.get(name, name) != name for name in draft.relations):
+            text = self._text(draft.relation, lambda name: quoted(self.twins.get(name, name)))
         known = self._known.setdefault((text, draft.at_coordinator, draft.route), last)
         if known < last:
             del self.drafts[last]
